@@ -1,0 +1,299 @@
+"""Every ledger category and every published metric, declared once.
+
+Prometheus HELP, axis titles, colours, definitions shown to people and the reference pages derive
+from here. Colours come from the Okabe-Ito palette and its tints, which colour-blind people can
+tell apart (Okabe and Ito, 2008, "Color Universal Design"). Standard library only.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+CUSTOM = "custom:"
+"""Prefix of the categories that users name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Category:
+    """One leaf category of the ledger; `None` in a good column means unknown."""
+
+    name: str
+    title: str
+    description: str
+    colour: str
+    training_good: bool | None
+    infrastructure_good: bool | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Metric:
+    """One published Prometheus metric."""
+
+    name: str
+    kind: Literal["counter", "gauge"]
+    description: str
+    unit: str | None = None
+    labels: tuple[str, ...] = ()
+
+
+CATEGORIES: Mapping[str, Category] = {
+    category.name: category
+    for category in (
+        Category(
+            name="productive",
+            title="Productive",
+            description="Steps that survive: their result is in the newest state of the run.",
+            colour="#009E73",
+            training_good=True,
+            infrastructure_good=True,
+        ),
+        Category(
+            name="rolled_back",
+            title="Rolled back",
+            description="Steps that were completed and later discarded, or cut short.",
+            colour="#D55E00",
+            training_good=False,
+            infrastructure_good=True,
+        ),
+        Category(
+            name="checkpoint_save",
+            title="Checkpoint save",
+            description="The part of a checkpoint save for which training waited.",
+            colour="#0072B2",
+            training_good=False,
+            infrastructure_good=True,
+        ),
+        Category(
+            name="checkpoint_load",
+            title="Checkpoint load",
+            description="Reading back the checkpoint from which an attempt then trains.",
+            colour="#56B4E9",
+            training_good=False,
+            infrastructure_good=True,
+        ),
+        Category(
+            name="data_wait",
+            title="Data wait",
+            description="Waiting for the next batch.",
+            colour="#F0E442",
+            training_good=False,
+            infrastructure_good=True,
+        ),
+        Category(
+            name="evaluation",
+            title="Evaluation",
+            description="Validation inside the run.",
+            colour="#99C7A8",
+            training_good=False,
+            infrastructure_good=True,
+        ),
+        Category(
+            name="startup",
+            title="Start-up",
+            description="The run's first attempt, from process start to its first step.",
+            colour="#8DA0CB",
+            training_good=False,
+            infrastructure_good=True,
+        ),
+        Category(
+            name="stalled",
+            title="Stalled",
+            description="No progress and recovery not begun: hang, dead peer, detection delay.",
+            colour="#882255",
+            training_good=False,
+            infrastructure_good=False,
+        ),
+        Category(
+            name="restart",
+            title="Restart",
+            description="Recovery begun, until the new attempt's first step starts; "
+            "failed starts and failed loads whole.",
+            colour="#CC79A7",
+            training_good=False,
+            infrastructure_good=False,
+        ),
+        Category(
+            name="down",
+            title="Down",
+            description="No training rank alive and nobody restarting it.",
+            colour="#4D4D4D",
+            training_good=False,
+            infrastructure_good=False,
+        ),
+        Category(
+            name="unattributed",
+            title="Unattributed",
+            description="No evidence either way; it makes each goodput a range.",
+            colour="#BBBBBB",
+            training_good=None,
+            infrastructure_good=None,
+        ),
+    )
+}
+"""The leaf categories in the order in which people read them."""
+
+SPARE = Category(
+    name="spare",
+    title="Spare",
+    description="GPUs held that no rank of the attempt uses; exists in GPU time only.",
+    colour="#DDDDDD",
+    training_good=False,
+    infrastructure_good=False,
+)
+
+
+def category(name: str, training_good: bool = False) -> Category:
+    """Return the declaration of a category; `custom:` names are declared on the spot.
+
+    Raises:
+        ValueError: a name that is neither declared nor custom.
+    """
+    if name in CATEGORIES:
+        return CATEGORIES[name]
+    if name == SPARE.name:
+        return SPARE
+    if name.startswith(CUSTOM):
+        return Category(
+            name=name,
+            title=name.removeprefix(CUSTOM),
+            description="Named by the user of the recorder.",
+            colour="#B39DDB",
+            training_good=training_good,
+            infrastructure_good=True,
+        )
+    raise ValueError(f"unknown category {name!r}; known: {', '.join(CATEGORIES)}, {CUSTOM}NAME")
+
+
+TRAINING_GOODPUT = "Time that became lasting progress, divided by elapsed time."
+INFRASTRUCTURE_GOODPUT = (
+    "Time in which the allocated machines were up and serving the loop, divided by elapsed time."
+)
+TRAINING_FORMULA = "productive / elapsed"
+INFRASTRUCTURE_FORMULA = "(elapsed - stalled - restart - down - unattributed) / elapsed"
+
+METRICS: Mapping[str, Metric] = {
+    metric.name: metric
+    for metric in (
+        Metric(
+            name="headway_training_goodput_ratio",
+            kind="gauge",
+            description=TRAINING_GOODPUT + " `bound` is low or high.",
+            labels=("run", "bound"),
+        ),
+        Metric(
+            name="headway_infrastructure_goodput_ratio",
+            kind="gauge",
+            description=INFRASTRUCTURE_GOODPUT + " `bound` is low or high.",
+            labels=("run", "bound"),
+        ),
+        Metric(
+            name="headway_category_seconds",
+            kind="gauge",
+            description="Time of the run in one category of the ledger.",
+            unit="seconds",
+            labels=("run", "category"),
+        ),
+        Metric(
+            name="headway_elapsed_seconds",
+            kind="gauge",
+            description="Time since the run's first evidence of allocation.",
+            unit="seconds",
+            labels=("run",),
+        ),
+        Metric(
+            name="headway_highest_step",
+            kind="gauge",
+            description="Highest optimizer step ever completed.",
+            labels=("run",),
+        ),
+        Metric(
+            name="headway_steps_executed_total",
+            kind="counter",
+            description="Steps completed, steps done again included.",
+            labels=("run",),
+        ),
+        Metric(
+            name="headway_attempts_total",
+            kind="counter",
+            description="Attempts of the run so far.",
+            labels=("run",),
+        ),
+        Metric(
+            name="headway_restarts_total",
+            kind="counter",
+            description="Restarts by the layer that recovered the run.",
+            labels=("run", "layer"),
+        ),
+        Metric(
+            name="headway_attempts_without_durable_step",
+            kind="gauge",
+            description="Attempts since a durable checkpoint last moved the run forward.",
+            labels=("run",),
+        ),
+        Metric(
+            name="headway_rolled_back_steps_total",
+            kind="counter",
+            description="Steps completed and later discarded.",
+            labels=("run",),
+        ),
+        Metric(
+            name="headway_checkpoint_age_seconds",
+            kind="gauge",
+            description="Time since the newest durable checkpoint was completed.",
+            unit="seconds",
+            labels=("run",),
+        ),
+        Metric(
+            name="headway_steps_at_risk",
+            kind="gauge",
+            description="Surviving steps that no durable checkpoint holds.",
+            labels=("run",),
+        ),
+        Metric(
+            name="headway_dropped_events_total",
+            kind="counter",
+            description="Events that producers report as lost.",
+            labels=("run",),
+        ),
+        Metric(
+            name="headway_last_event_age_seconds",
+            kind="gauge",
+            description="Time since the newest event of the run.",
+            unit="seconds",
+            labels=("run",),
+        ),
+        Metric(
+            name="headway_ingest_records_total",
+            kind="counter",
+            description="Records received, by what became of them: stored, duplicate, quarantined.",
+            labels=("outcome",),
+        ),
+        Metric(
+            name="headway_ingest_open_gaps",
+            kind="gauge",
+            description="Ranges of sequence numbers that are missing between stored ones.",
+        ),
+        Metric(
+            name="headway_agent_shipped_records_total",
+            kind="counter",
+            description="Spool records that the collector acknowledged.",
+        ),
+        Metric(
+            name="headway_agent_spool_bytes",
+            kind="gauge",
+            description="Size of the spools that the agent watches.",
+            unit="bytes",
+        ),
+        Metric(
+            name="headway_agent_damaged_blocks_total",
+            kind="counter",
+            description="Spool blocks whose checksum was wrong.",
+        ),
+        Metric(
+            name="headway_agent_export_failures_total",
+            kind="counter",
+            description="Batches that the collector did not take.",
+        ),
+    )
+}
+"""Every published metric by its Prometheus name."""

@@ -1,0 +1,219 @@
+"""Every setting of every process: one frozen dataclass each, one sentence per option.
+
+A value is taken from the argument, else the environment (`HEADWAY_<SECTION>_<OPTION>`), else the
+file (`[section]` of the TOML file named by `HEADWAY_CONFIG`), else the default. No variable is
+read at import time and none outside this module. Standard library only.
+"""
+
+import os
+import types
+import typing
+from collections.abc import Mapping
+from dataclasses import MISSING, dataclass, fields
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, TypeVar
+
+CONFIG_VARIABLE = "HEADWAY_CONFIG"
+
+
+class SettingError(ValueError):
+    """A setting whose value cannot be used."""
+
+
+class Settings:
+    """Base of the settings of one process."""
+
+    __slots__ = ()
+    section: ClassVar[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecorderSettings(Settings):
+    """Recorder, in the training process."""
+
+    section: ClassVar[str] = "recorder"
+    run: Annotated[str | None, "Name of the run, where the program gives none."] = None
+    run_id: Annotated[
+        str | None, "Identity that tells two runs of one name apart; also HEADWAY_RUN_ID."
+    ] = None
+    spool: Annotated[
+        Path | None, "Folder of the spools; default: `headway` in the temporary folder."
+    ] = None
+    spool_limit: Annotated[int, "Largest size of one rank's spool in bytes."] = 256 * 1024**2
+    enabled: Annotated[bool, "Record at all."] = True
+    exit_delay: Annotated[float, "Longest delay at exit in seconds."] = 2.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentSettings(Settings):
+    """Node agent."""
+
+    section: ClassVar[str] = "agent"
+    spool: Annotated[
+        Path | None, "Folder of the spools; default: `headway` in the temporary folder."
+    ] = None
+    endpoint: Annotated[str, "Address of the collector."] = "http://127.0.0.1:8750"
+    token: Annotated[str | None, "Token for the collector."] = None
+    interval: Annotated[float, "Seconds between two looks at the spools."] = 0.5
+    batch: Annotated[int, "Most records in one export."] = 5000
+    host: Annotated[str, "Address of the agent's own metrics."] = "127.0.0.1"
+    port: Annotated[int, "Port of the agent's own metrics; 0 chooses a free one."] = 8751
+    state: Annotated[Path | None, "Folder for what the agent remembers; default: the spools'."] = (
+        None
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CollectorSettings(Settings):
+    """Collector."""
+
+    section: ClassVar[str] = "collector"
+    host: Annotated[str, "Address to listen on."] = "127.0.0.1"
+    port: Annotated[int, "Port to listen on; 0 chooses a free one."] = 8750
+    database: Annotated[Path, "DuckDB file."] = Path("headway.duckdb")
+    token: Annotated[str | None, "Token that clients must send; needed off loopback."] = None
+    body_limit: Annotated[int, "Largest inflated request in bytes."] = 32 * 1024**2
+    commit_interval: Annotated[float, "Longest time between two commits in seconds."] = 0.2
+    commit_records: Annotated[int, "Records that force a commit."] = 10_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DashboardSettings(Settings):
+    """Dashboard."""
+
+    section: ClassVar[str] = "dashboard"
+    host: Annotated[str, "Address to listen on."] = "127.0.0.1"
+    port: Annotated[int, "Port to listen on; 0 chooses a free one."] = 8752
+    refresh: Annotated[float, "Seconds between two refreshes of a live page."] = 5.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClientSettings(Settings):
+    """Client of the collector: dashboard and command line."""
+
+    section: ClassVar[str] = "client"
+    endpoint: Annotated[str, "Address of the collector."] = "http://127.0.0.1:8750"
+    token: Annotated[str | None, "Token for the collector."] = None
+    timeout: Annotated[float, "Seconds to wait for an answer."] = 10.0
+
+
+SETTINGS: tuple[type[Settings], ...] = (
+    RecorderSettings,
+    AgentSettings,
+    CollectorSettings,
+    DashboardSettings,
+    ClientSettings,
+)
+"""Every process that has settings, in the order of the reference page."""
+
+ALIASES: Mapping[str, str] = {
+    "HEADWAY_RECORDER_RUN_ID": "HEADWAY_RUN_ID",
+    "HEADWAY_RECORDER_RUN": "HEADWAY_RUN",
+    "HEADWAY_RECORDER_SPOOL": "HEADWAY_SPOOL",
+    "HEADWAY_AGENT_SPOOL": "HEADWAY_SPOOL",
+    "HEADWAY_AGENT_ENDPOINT": "HEADWAY_ENDPOINT",
+    "HEADWAY_CLIENT_ENDPOINT": "HEADWAY_ENDPOINT",
+    "HEADWAY_AGENT_TOKEN": "HEADWAY_TOKEN",
+    "HEADWAY_COLLECTOR_TOKEN": "HEADWAY_TOKEN",
+    "HEADWAY_CLIENT_TOKEN": "HEADWAY_TOKEN",
+}
+"""Short names shared by several processes; the long name wins."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Option:
+    """One setting as the documentation shows it."""
+
+    name: str
+    variable: str
+    alias: str | None
+    kind: type
+    default: Any
+    sentence: str
+
+
+S = TypeVar("S", bound=Settings)
+
+
+def options(declaration: type[Settings]) -> tuple[Option, ...]:
+    """Return the settings of one process in the order of their declaration."""
+    hints = typing.get_type_hints(declaration, include_extras=True)
+    found = []
+    for item in fields(declaration):  # type: ignore[arg-type]  # each subclass is a dataclass
+        base, sentence = typing.get_args(hints[item.name])
+        if typing.get_origin(base) in (typing.Union, types.UnionType):
+            (base,) = (part for part in typing.get_args(base) if part is not type(None))
+        variable = f"HEADWAY_{declaration.section}_{item.name}".upper()
+        found.append(
+            Option(
+                name=item.name,
+                variable=variable,
+                alias=ALIASES.get(variable),
+                kind=base,
+                default=None if item.default is MISSING else item.default,
+                sentence=sentence,
+            )
+        )
+    return tuple(found)
+
+
+def load(
+    declaration: type[S],
+    arguments: Mapping[str, Any] | None = None,
+    environment: Mapping[str, str] | None = None,
+) -> S:
+    """Return the settings of one process; `environment` is the process's own by default.
+
+    Raises:
+        SettingError: a value that does not fit, an unknown option in the file, a missing file.
+    """
+    environment = os.environ if environment is None else environment
+    given = {name: value for name, value in (arguments or {}).items() if value is not None}
+    stored = _file(declaration, environment)
+    values: dict[str, Any] = {}
+    for option in options(declaration):
+        if option.name in given:
+            values[option.name] = _cast(option, given[option.name], "the argument")
+        elif option.variable in environment:
+            values[option.name] = _cast(option, environment[option.variable], option.variable)
+        elif option.alias is not None and option.alias in environment:
+            values[option.name] = _cast(option, environment[option.alias], option.alias)
+        elif option.name in stored:
+            values[option.name] = _cast(option, stored[option.name], "the file")
+    return declaration(**values)
+
+
+def _file(declaration: type[Settings], environment: Mapping[str, str]) -> Mapping[str, Any]:
+    path = environment.get(CONFIG_VARIABLE)
+    if not path:
+        return {}
+    import tomllib  # only where a file is named: training processes import this module
+
+    try:
+        content = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise SettingError(f"cannot read {path!r} named by {CONFIG_VARIABLE}: {error}") from error
+    section = content.get(declaration.section, {})
+    known = [option.name for option in options(declaration)]
+    for name in section:
+        if name not in known:
+            raise SettingError(
+                f"unknown option {name!r} in [{declaration.section}] of {path}; "
+                f"known: {', '.join(known)}"
+            )
+    return typing.cast(Mapping[str, Any], section)
+
+
+_WORDS = {"1": True, "true": True, "yes": True, "on": True}
+_WORDS |= {"0": False, "false": False, "no": False, "off": False}
+
+
+def _cast(option: Option, value: Any, source: str) -> Any:
+    try:
+        if option.kind is bool:
+            return value if isinstance(value, bool) else _WORDS[str(value).strip().lower()]
+        return option.kind(value)
+    except (KeyError, TypeError, ValueError) as error:
+        raise SettingError(
+            f"{option.name} must be {option.kind.__name__}, got {value!r} from {source}"
+        ) from error

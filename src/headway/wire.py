@@ -1,0 +1,225 @@
+"""How an envelope becomes flat attributes and back, checked against the declarations.
+
+The spool (JSON), OTLP attributes and the store use the same flat form: a wire name and a mapping
+of field names to plain values. `None` is left out; a field this version does not know is ignored,
+so that a newer producer can still be stored.
+"""
+
+import base64
+import functools
+import math
+import types
+import typing
+from collections.abc import Mapping
+from dataclasses import MISSING, dataclass, fields, replace
+from typing import Any
+
+from headway import step_blocks
+from headway.events import EVENTS, Described, Envelope, Event, Steps, StepsSummary
+
+Value = str | int | float | bool | bytes | tuple[str, ...] | Mapping[str, str | int | float | bool]
+
+PREFIX = "headway."
+"""Namespace of the event names and of the envelope's attributes on the wire."""
+PRODUCER_FIELDS = ("producer", "anchor", "run", "node", "boot_id")
+"""Envelope fields that travel once per producer, in the OTLP resource."""
+RECORD_FIELDS = ("first_sequence", "last_sequence", "attempt", "rank", "monotonic")
+"""Envelope fields that travel with each record; `wall` is the record's own time stamp."""
+_INT64 = range(-(2**63), 2**63)
+
+
+class WireError(ValueError):
+    """An event that the contract does not declare or whose fields do not fit it."""
+
+
+@dataclass(frozen=True, slots=True)
+class FieldSpec:
+    """What the contract declares about one field."""
+
+    name: str
+    kind: type
+    optional: bool
+    described: Described
+
+
+@functools.cache
+def specs(declaration: type) -> Mapping[str, FieldSpec]:
+    """Return the declared fields of an event class or of the envelope, in order."""
+    hints = typing.get_type_hints(declaration, include_extras=True)
+    found = {}
+    for item in fields(declaration):
+        hint = hints[item.name]
+        if typing.get_origin(hint) is not typing.Annotated:
+            continue
+        base, described = typing.get_args(hint)
+        if typing.get_origin(base) in (typing.Union, types.UnionType):
+            (base,) = (part for part in typing.get_args(base) if part is not type(None))
+        kind = typing.get_origin(base) or base
+        optional = item.default is not MISSING
+        found[item.name] = FieldSpec(item.name, kind, optional, described)
+    return found
+
+
+def to_fields(event: Event) -> dict[str, Value]:
+    """Return the known fields of an event."""
+    return {
+        name: value for name in specs(type(event)) if (value := getattr(event, name)) is not None
+    }
+
+
+def from_fields(name: str, values: Mapping[str, Any]) -> Event:
+    """Build the event that a wire name and plain values describe.
+
+    Raises:
+        WireError: unknown event, missing field, or a value that does not fit its declaration.
+    """
+    kind = EVENTS.get(name)
+    if kind is None:
+        raise WireError(f"unknown event {name!r}; known: {', '.join(EVENTS)}")
+    return kind(**_checked(kind, name, values))
+
+
+def build(envelope: Mapping[str, Any], name: str, values: Mapping[str, Any]) -> Envelope:
+    """Build an envelope from plain values.
+
+    Raises:
+        WireError: as `from_fields`, or sequence numbers that do not fit the event.
+    """
+    event = from_fields(name, values)
+    built = Envelope(**_checked(Envelope, "envelope", envelope), event=event)
+    count = built.last_sequence - built.first_sequence + 1
+    if count < 1:
+        raise WireError(f"sequence runs from {built.first_sequence} to {built.last_sequence}")
+    if isinstance(event, Steps):
+        try:
+            num_steps = step_blocks.check(event.version, event.packed)
+        except ValueError as error:
+            raise WireError(str(error)) from error
+    elif isinstance(event, StepsSummary) and count > 1:
+        num_steps = event.num_steps
+    else:
+        num_steps = 1
+    if num_steps != count:
+        raise WireError(f"{name}: {num_steps} records, but {count} sequence numbers")
+    return built
+
+
+def trim(envelope: Envelope, first: int, last: int) -> Envelope:
+    """Keep only the records with sequence numbers `first` to `last`, which it contains.
+
+    Example: 100 steps sent again as 51-150 after 1-100 are stored as 101-150.
+    """
+    if (first, last) == (envelope.first_sequence, envelope.last_sequence):
+        return envelope
+    event = envelope.event
+    begin, end = first - envelope.first_sequence, last - envelope.first_sequence
+    monotonic = envelope.monotonic
+    if isinstance(event, Steps):
+        packed = step_blocks.cut(event.packed, begin, end)
+        newest = step_blocks.Step(*step_blocks.LAYOUT.unpack(packed[-step_blocks.LAYOUT.size :]))
+        monotonic = newest.start + newest.duration
+        event = replace(event, first_step=event.first_step + begin, packed=packed)
+    elif isinstance(event, StepsSummary):
+        cut_before = event.duration * begin // event.num_steps
+        cut_after = event.duration * (end + 1) // event.num_steps
+        monotonic -= event.duration - cut_after
+        event = StepsSummary(
+            first_step=event.first_step + begin,
+            num_steps=end - begin + 1,
+            duration=cut_after - cut_before,
+        )
+    return replace(
+        envelope,
+        first_sequence=first,
+        last_sequence=last,
+        wall=envelope.wall + monotonic - envelope.monotonic,
+        monotonic=monotonic,
+        event=event,
+    )
+
+
+def to_json(envelope: Envelope) -> dict[str, Any]:
+    """Return an envelope as one flat JSON object: its own fields, `name`, and `fields`."""
+    values = {
+        name: value for name in specs(Envelope) if (value := getattr(envelope, name)) is not None
+    }
+    return {**values, "name": envelope.event.name, "fields": json_fields(envelope.event)}
+
+
+def json_fields(event: Event) -> dict[str, Any]:
+    """Return the fields of an event with bytes as base64."""
+    return {
+        name: base64.b64encode(value).decode() if isinstance(value, bytes) else value
+        for name, value in to_fields(event).items()
+    }
+
+
+def from_json(record: Mapping[str, Any]) -> Envelope:
+    """Build the envelope that `to_json` wrote.
+
+    Raises:
+        WireError: not such an object, or as `build`.
+    """
+    values, name = record.get("fields"), record.get("name")
+    if not isinstance(values, Mapping) or not isinstance(name, str):
+        raise WireError("a record needs 'name' and 'fields'")
+    envelope = {key: value for key, value in record.items() if key not in ("name", "fields")}
+    return build(envelope, name, decode_fields(name, values))
+
+
+def decode_fields(name: str, values: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Turn base64 back into bytes where the declaration asks for bytes."""
+    kind = EVENTS.get(name)
+    packed = {
+        field: base64.b64decode(value)
+        for field, value in values.items()
+        if kind is not None
+        and field in specs(kind)
+        and specs(kind)[field].kind is bytes
+        and isinstance(value, str)
+    }
+    return {**values, **packed}
+
+
+def _checked(declaration: type, name: str, values: Mapping[str, Any]) -> dict[str, Any]:
+    declared = specs(declaration)
+    found = {}
+    for field, spec in declared.items():
+        value = values.get(field)
+        if value is None:
+            if not spec.optional and not (declaration is Envelope and field == "run"):
+                raise WireError(f"{name}: field {field!r} is missing")
+            found[field] = _default(declaration, field)
+        else:
+            found[field] = _value(name, spec, value)
+    return found
+
+
+def _default(declaration: type, name: str) -> Any:
+    (item,) = (item for item in fields(declaration) if item.name == name)
+    return None if item.default is MISSING else item.default
+
+
+def _value(name: str, spec: FieldSpec, value: Any) -> Any:
+    kind = spec.kind
+    if kind is float and type(value) is int:
+        value = float(value)
+    if kind is tuple and isinstance(value, list):
+        value = tuple(value)
+    if kind is Mapping or getattr(kind, "__name__", "") == "Mapping":
+        if not isinstance(value, Mapping) or not all(
+            isinstance(key, str) and type(item) in (str, int, float, bool)
+            for key, item in value.items()
+        ):
+            raise WireError(f"{name}: {spec.name} must map names to plain values, got {value!r}")
+        return dict(value)
+    if type(value) is not kind or (kind is tuple and any(type(item) is not str for item in value)):
+        raise WireError(f"{name}: {spec.name} must be {kind.__name__}, got {value!r:.80}")
+    if kind is int and (value not in _INT64 or (value < 0 and not spec.described.signed)):
+        raise WireError(f"{name}: {spec.name} is out of range: {value!r}")
+    if kind is float and not math.isfinite(value):
+        raise WireError(f"{name}: {spec.name} is not a finite number: {value!r}")
+    if spec.described.choices and value not in spec.described.choices:
+        known = ", ".join(spec.described.choices)
+        raise WireError(f"{name}: unknown {spec.name} {value!r}; known: {known}")
+    return value
