@@ -1,0 +1,87 @@
+"""Numbers as people read them: the terminal report, the dashboard and alerts say the same.
+
+Pure functions, standard library only. `None` is unknown and reads so, never as zero.
+"""
+
+from datetime import UTC, datetime, tzinfo
+
+UNKNOWN = "unknown"
+
+_MILLISECOND = 1_000_000
+_SECOND = 1_000 * _MILLISECOND
+
+
+def duration(ns: int | None) -> str:
+    """Return a duration with at most two units: `340 ms`, `3.4 s`, `2 min 13 s`, `3 d 4 h`."""
+    if ns is None:
+        return UNKNOWN
+    if ns < 0:
+        return f"-{duration(-ns)}"
+    if ns == 0:
+        return "0 s"
+    if ns < _MILLISECOND:
+        return "< 1 ms"
+    milliseconds = _rounded(ns, _MILLISECOND)
+    if milliseconds < 1_000:
+        return f"{milliseconds} ms"
+    tenths = _rounded(ns, _SECOND // 10)
+    if tenths < 100:
+        return f"{tenths / 10:.1f} s"
+    seconds = _rounded(ns, _SECOND)
+    if seconds < 60:
+        return f"{seconds} s"
+    if seconds < 3_600:
+        return f"{seconds // 60} min {seconds % 60} s"
+    minutes = _rounded(ns, 60 * _SECOND)
+    if minutes < 24 * 60:
+        return f"{minutes // 60} h {minutes % 60} min"
+    hours = _rounded(ns, 3_600 * _SECOND)
+    return f"{count(hours // 24)} d {hours % 24} h"
+
+
+def percent(ratio: float | None) -> str:
+    """Return a ratio of 0 to 1 as a percentage with one decimal.
+
+    Only nothing reads `0.0 %` and only everything reads `100.0 %`.
+    """
+    if ratio is None:
+        return UNKNOWN
+    digits = f"{ratio * 100:.1f}"
+    if digits == "0.0" and ratio > 0:
+        return "< 0.1 %"
+    if digits == "100.0" and ratio < 1:
+        return "> 99.9 %"
+    return f"{digits} %"
+
+
+def ratio_range(low: float | None, high: float | None) -> str:
+    """Return `71.3 %`, or `61.2 to 71.3 %` where the two ends read differently."""
+    if low is None or high is None:
+        return UNKNOWN
+    first, last = percent(low), percent(high)
+    if first == last:
+        return first
+    return f"{first.removesuffix(' %')} to {last}"
+
+
+def count(n: int | None) -> str:
+    """Return a whole number with its thousands apart: `12,345`."""
+    return UNKNOWN if n is None else f"{n:,}"
+
+
+def counted(n: int | None, noun: str, plural: str | None = None) -> str:
+    """Return a number with its noun: `1 step`, `12,345 steps`."""
+    return f"{count(n)} {noun if n == 1 else plural or noun + 's'}"
+
+
+def when(ns: int | None, zone: tzinfo = UTC) -> str:
+    """Return a wall-clock time to the second with its zone: `2026-11-29 16:34:08 UTC`."""
+    if ns is None:
+        return UNKNOWN
+    moment = datetime.fromtimestamp(ns // _SECOND, tz=zone)
+    return f"{moment:%Y-%m-%d %H:%M:%S} {moment.tzname()}"
+
+
+def _rounded(ns: int, unit: int) -> int:
+    """Return the nearest whole number of units, halves upwards, without floating point."""
+    return (2 * ns + unit) // (2 * unit)
