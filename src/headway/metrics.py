@@ -279,6 +279,11 @@ METRICS: Mapping[str, Metric] = {
             description="Spool records that the collector acknowledged.",
         ),
         Metric(
+            name="headway_agent_refused_records_total",
+            kind="counter",
+            description="Spool records that the collector cannot read, kept in a folder.",
+        ),
+        Metric(
             name="headway_agent_spool_bytes",
             kind="gauge",
             description="Size of the spools that the agent watches.",

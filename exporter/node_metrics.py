@@ -1,0 +1,71 @@
+"""The node's own Prometheus port: counters that live in the agent and so survive every rank.
+
+The families are declared in `headway.metrics`; nothing here has a `_created` series, which old
+Prometheus servers store as one more series per counter.
+"""
+
+import logging
+from collections.abc import Iterator
+from wsgiref.simple_server import WSGIServer
+
+from prometheus_client import CollectorRegistry, start_http_server
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from headway.metrics import METRICS
+
+_log = logging.getLogger(__name__)
+
+SHIPPED = "headway_agent_shipped_records_total"
+REFUSED = "headway_agent_refused_records_total"
+SPOOL_BYTES = "headway_agent_spool_bytes"
+DAMAGED = "headway_agent_damaged_blocks_total"
+FAILURES = "headway_agent_export_failures_total"
+
+
+class NodeMetrics(Collector):
+    """Values of the agent's metrics, each of which exists from the start."""
+
+    def __init__(self) -> None:
+        self.values: dict[str, float] = dict.fromkeys(
+            (SHIPPED, REFUSED, SPOOL_BYTES, DAMAGED, FAILURES), 0
+        )
+
+    def add(self, name: str, amount: int) -> None:
+        """Raise a counter."""
+        self.values[name] += amount
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield the families for one scrape."""
+        for name, value in self.values.items():
+            declared = METRICS[name]
+            family = CounterMetricFamily if declared.kind == "counter" else GaugeMetricFamily
+            yield family(name, declared.description, value=value)
+
+
+class MetricsServer:
+    """Serves the metrics of one node over HTTP in a thread of its own."""
+
+    def __init__(self, metrics: NodeMetrics, host: str, port: int) -> None:
+        registry = CollectorRegistry()
+        registry.register(metrics)
+        try:
+            server, thread = start_http_server(port, host, registry)
+        except OSError as error:
+            server, thread = start_http_server(0, host, registry)
+            _log.warning(
+                "port %d of %s is not free (%s); the metrics are on port %d",
+                port,
+                host,
+                error.strerror,
+                server.server_port,
+            )
+        self._server: WSGIServer = server
+        self._thread = thread
+        self.address = f"http://{host}:{server.server_port}"
+
+    def close(self) -> None:
+        """Stop serving."""
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
