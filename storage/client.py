@@ -1,0 +1,119 @@
+"""Client of the collector's read API, for the dashboard and the command line.
+
+Every error is one sentence with the next step, ready to be shown to a person.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Self
+from urllib.parse import quote
+
+import httpx
+
+from headway.settings import ClientSettings
+
+
+class CollectorError(RuntimeError):
+    """The collector did not give the answer; `sentence` says why, `next_step` what to do."""
+
+    def __init__(self, sentence: str, next_step: str) -> None:
+        """Keep both parts for views that show them apart."""
+        super().__init__(f"{sentence} {next_step}")
+        self.sentence = sentence
+        self.next_step = next_step
+
+
+class CollectorUnreachable(CollectorError):  # noqa: N818  # the condition reads as a name
+    """Nothing answers at the endpoint, or not in time."""
+
+
+class UnknownRun(CollectorError):  # noqa: N818  # the condition reads as a name
+    """The collector has no such run."""
+
+
+class CollectorRefused(CollectorError):  # noqa: N818  # the condition reads as a name
+    """The collector answered with an error: wrong token, not ready, wrong request."""
+
+
+class CollectorClient:
+    """Typed access to the collector's read API."""
+
+    def __init__(
+        self, settings: ClientSettings, transport: httpx.BaseTransport | None = None
+    ) -> None:
+        """Make a client; nothing is sent before the first question."""
+        headers = {} if settings.token is None else {"Authorization": f"Bearer {settings.token}"}
+        self._endpoint = settings.endpoint.rstrip("/")
+        # trust_env: a proxy meant for the internet must not be asked for a loopback address.
+        self._http = httpx.Client(
+            base_url=self._endpoint,
+            headers=headers,
+            timeout=settings.timeout,
+            transport=transport,
+            trust_env=False,
+        )
+
+    def __enter__(self) -> Self:
+        """Return the client."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close its connections."""
+        self.close()
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._http.close()
+
+    def runs(self) -> list[dict[str, Any]]:
+        """Return the summary of every run, the newest first.
+
+        Raises:
+            CollectorError: no answer; see its subclasses.
+        """
+        return list(self._get("/api/v1/runs")["runs"])
+
+    def report(self, run: str) -> dict[str, Any]:
+        """Return the report of a run, by its id or its name.
+
+        Raises:
+            CollectorError: no answer; see its subclasses.
+        """
+        return self._get(f"/api/v1/runs/{quote(run, safe='')}/report")
+
+    def intervals(self, run: str) -> list[dict[str, Any]]:
+        """Return the ledger's intervals of a run, by its id or its name.
+
+        Raises:
+            CollectorError: no answer; see its subclasses.
+        """
+        return list(self._get(f"/api/v1/runs/{quote(run, safe='')}/intervals")["intervals"])
+
+    def steps(self, run: str, points: int = 2000) -> list[dict[str, Any]]:
+        """Return the step curve of a run, thinned to about `points`.
+
+        Raises:
+            CollectorError: no answer; see its subclasses.
+        """
+        path = f"/api/v1/runs/{quote(run, safe='')}/steps"
+        return list(self._get(path, {"points": points})["points"])
+
+    def _get(self, path: str, query: Mapping[str, int] | None = None) -> dict[str, Any]:
+        try:
+            response = self._http.get(path, params=query)
+            answer = response.json()
+        except httpx.HTTPError as error:
+            raise CollectorUnreachable(
+                f"No collector answers at {self._endpoint} ({error}).",
+                "Start one with `headway collect`, or set HEADWAY_ENDPOINT to its address.",
+            ) from error
+        except ValueError as error:
+            raise CollectorUnreachable(
+                f"What answers at {self._endpoint} is no Headway collector.",
+                "Set HEADWAY_ENDPOINT to the collector's address.",
+            ) from error
+        if response.is_success and isinstance(answer, dict):
+            return answer
+        sentence, next_step = str(answer.get("error")), str(answer.get("next"))
+        if response.status_code == httpx.codes.NOT_FOUND:
+            raise UnknownRun(sentence, next_step)
+        raise CollectorRefused(sentence, next_step)
