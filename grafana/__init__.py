@@ -1,0 +1,1 @@
+"""Provisioned Grafana dashboards and data sources."""

@@ -1,0 +1,48 @@
+# Sourced by scripts/demo and scripts/test: sets root and python, and makes .venv when it is missing or old.
+# shellcheck shell=bash
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
+python=$root/.venv/bin/python
+
+say() { printf '%s\n' "$*" >&2; }
+
+# NVRx 0.4.1 has wheels for these versions only.
+find_python() {
+  local name
+  for name in python3.11 python3.12 python3; do
+    if "$name" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 13))' 2> /dev/null; then
+      command -v "$name"
+      return
+    fi
+  done
+  say "headway needs Python 3.11 or 3.12 as python3.11, python3.12 or python3 in PATH;" \
+    "found: $(python3 --version 2> /dev/null || echo none)"
+  return 1
+}
+
+# A virtual environment that was moved or whose Python is gone cannot be repaired.
+usable() { "$python" -c '' 2> /dev/null && grep -qF "$root/.venv" "$root/.venv/pyvenv.cfg"; }
+
+# make_environment EXTRAS
+make_environment() {
+  local extras=$1 base stamp wanted
+  wanted=$(cat "$root/pyproject.toml" "$root/setup.py" "$root/constraints.txt" | cksum)
+  stamp=$root/.venv/headway-$extras.stamp
+  if usable; then
+    if [ "$(cat "$stamp" 2> /dev/null)" = "$wanted" ]; then
+      return
+    fi
+  else
+    base=$(find_python) || return 2
+    if ! "$base" -m venv --clear "$root/.venv" >&2; then
+      say "could not make $root/.venv; on Debian: apt-get install python3-venv"
+      return 2
+    fi
+  fi
+  say "installing into $root/.venv (minutes the first time)"
+  if ! "$python" -m pip install --quiet --disable-pip-version-check \
+    -c "$root/constraints.txt" -e "$root[$extras]" >&2; then
+    say "the installation failed; pip's words are above; is a package registry reachable?"
+    return 2
+  fi
+  printf '%s\n' "$wanted" > "$stamp"
+}

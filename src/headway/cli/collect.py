@@ -1,0 +1,27 @@
+"""`headway collect`: the collector."""
+
+import argparse
+from typing import Any
+
+from headway.cli.options import add_settings, settings_of
+from headway.settings import CollectorSettings
+
+
+def add(subparsers: Any) -> None:
+    """Declare the command."""
+    parser = subparsers.add_parser(
+        "collect",
+        help="receive events, keep the ledgers, answer the API",
+        description="Receive events over OTLP/HTTP, store them, keep the ledgers current and "
+        "answer the read API and /metrics.",
+    )
+    add_settings(parser, CollectorSettings)
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Serve until told to stop."""
+    settings = settings_of(CollectorSettings, arguments)
+    from headway.collector.server import main
+
+    return main(settings)

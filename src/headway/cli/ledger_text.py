@@ -1,0 +1,172 @@
+"""A report object as tables for a terminal."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import IO, Any
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+
+from headway import wording
+from headway.metrics import category
+
+_NARROWEST = 80
+_SECOND = 1_000_000_000
+
+
+def print_runs(runs: Sequence[Mapping[str, Any]]) -> None:
+    """Print one line per run, or what to do when there is none."""
+    console = _console(None)
+    if not runs:
+        console.print("No run yet. Start one with 'headway demo', or adopt headway.exporter.")
+        return
+    table = _table("run", "state", ">elapsed", ">training", ">infrastructure", ">highest step")
+    for run in runs:
+        table.add_row(
+            str(run["run"]),
+            str(run["state"]),
+            wording.duration(run["elapsed_ns"]),
+            _goodput(run["training_goodput"]),
+            _goodput(run["infrastructure_goodput"]),
+            wording.count(run["steps"]["highest"]),
+        )
+    console.print(table)
+
+
+def print_report(report: Mapping[str, Any], file: IO[str] | None = None) -> None:
+    """Print the ledger of one run."""
+    console = _console(file)
+    provisional = ", provisional" if report["provisional"] else ""
+    console.print(f"{report['run']}: {report['state']}{provisional}")
+    console.print(
+        f"from {wording.when(report['start'])} to {wording.when(report['end'] or report['as_of'])}"
+    )
+    console.print(_goodputs(report))
+    console.print(_ledger(report))
+    console.print(_progress(report))
+    for table in (_restarts(report), _rollbacks(report), _problems(report)):
+        if table.row_count:
+            console.print(table)
+
+
+def _console(file: IO[str] | None) -> Console:
+    console = Console(file=file, highlight=False, markup=False, emoji=False)
+    # Piped into a file the width is whatever the environment says; a table must stay readable.
+    return (
+        console
+        if console.width >= _NARROWEST
+        else Console(file=file, highlight=False, markup=False, emoji=False, width=_NARROWEST)
+    )
+
+
+def _table(*headings: str, title: str | None = None) -> Table:
+    """Return an empty table; a heading that begins with `>` is a column of numbers."""
+    table = Table(box=SIMPLE_HEAD, title=title, title_justify="left", pad_edge=False)
+    for heading in headings:
+        right = heading.startswith(">")
+        table.add_column(heading.removeprefix(">"), justify="right" if right else "left")
+    return table
+
+
+def _goodput(ratio: Mapping[str, float | None]) -> str:
+    return wording.ratio_range(ratio["low"], ratio["high"])
+
+
+def _seconds(ns: int) -> str:
+    return f"{ns / _SECOND:.3f} s"
+
+
+def _goodputs(report: Mapping[str, Any]) -> Table:
+    table = _table("", ">", "how")
+    for key, title in (
+        ("training_goodput", "Training goodput"),
+        ("infrastructure_goodput", "Infrastructure goodput"),
+    ):
+        how = report["formulas"][key]
+        low, high = how["numerator_ns"]
+        numerator = _seconds(low) if low == high else f"{_seconds(low)} to {_seconds(high)}"
+        table.add_row(
+            title,
+            _goodput(report[key]),
+            f"{how['formula']}\n= {numerator} / {_seconds(how['denominator_ns'])}",
+        )
+    table.add_row(
+        "Checkpoint efficiency",
+        wording.percent(report["checkpoint_efficiency"]),
+        report["formulas"]["checkpoint_efficiency"]["formula"],
+    )
+    return table
+
+
+def _ledger(report: Mapping[str, Any]) -> Table:
+    elapsed = report["elapsed_ns"]
+    table = _table("Where the time went", ">time", ">share", "parts")
+    for name, ns in report["categories"].items():
+        parts = report["parts"].get(name, {})
+        table.add_row(
+            category(name).title,
+            _seconds(ns),
+            wording.percent(ns / elapsed if elapsed else None),
+            ", ".join(
+                f"{part} {wording.duration(spent)}" for part, spent in parts.items() if spent
+            ),
+        )
+    table.add_section()
+    table.add_row("Elapsed", _seconds(elapsed), wording.percent(1.0 if elapsed else None), "")
+    return table
+
+
+def _progress(report: Mapping[str, Any]) -> Table:
+    steps, checkpoint = report["steps"], report["checkpoint"]
+    table = _table("Progress", "")
+    target = "" if steps["target"] is None else f" of {wording.count(steps['target'])}"
+    table.add_row("Highest step", wording.count(steps["highest"]) + target)
+    table.add_row(
+        "Steps executed",
+        f"{wording.count(steps['executed'])}, {wording.count(steps['rework'])} of them again",
+    )
+    failed = wording.counted(report["failed_starts"], "failed start")
+    table.add_row("Attempts", f"{wording.count(report['attempts'])}, {failed}")
+    if checkpoint is None:
+        table.add_row("Newest durable checkpoint", "none")
+    else:
+        age = checkpoint["age_s"]
+        table.add_row(
+            "Newest durable checkpoint",
+            f"step {wording.count(checkpoint['step'])}, {checkpoint['state']}, "
+            f"{wording.duration(None if age is None else round(age * _SECOND))} old",
+        )
+    table.add_row("Steps at risk", wording.count(report["steps_at_risk"]))
+    table.add_row("Dropped events", wording.count(report["dropped_events"]))
+    if report["flags"]:
+        table.add_row("Flags", ", ".join(report["flags"]))
+    return table
+
+
+def _restarts(report: Mapping[str, Any]) -> Table:
+    table = _table("Restarts by layer", "cause", ">number")
+    for layer, causes in report["restarts"].items():
+        for cause, number in causes.items():
+            table.add_row(layer, cause, wording.count(number))
+    return table
+
+
+def _rollbacks(report: Mapping[str, Any]) -> Table:
+    table = _table("Rolled back in incident", ">steps", ">time")
+    for rollback in report["rollbacks"]:
+        table.add_row(
+            str(rollback["incident"]),
+            wording.count(rollback["steps"]),
+            wording.duration(rollback["ns"]),
+        )
+    return table
+
+
+def _problems(report: Mapping[str, Any]) -> Table:
+    problems: Iterable[Mapping[str, Any]] = report["problems"]
+    table = _table("Problems with the evidence", "detail", ">times")
+    for problem in problems:
+        table.add_row(
+            str(problem["kind"]), str(problem["detail"] or ""), wording.count(problem["count"])
+        )
+    return table

@@ -1,0 +1,38 @@
+"""Command line options derived from the settings, so that each is declared once."""
+
+import argparse
+import dataclasses
+from collections.abc import Collection
+from typing import TypeVar
+
+from headway.settings import Settings, load, options
+
+S = TypeVar("S", bound=Settings)
+
+
+def add_settings(
+    parser: argparse.ArgumentParser, declaration: type[Settings], leave_out: Collection[str] = ()
+) -> None:
+    """Give the parser one option per setting; not given means environment, file or default."""
+    for option in options(declaration):
+        if option.name in leave_out:
+            continue
+        names = [name for name in (option.alias, option.variable) if name is not None]
+        default = "" if option.default is None else f" Default: {option.default}."
+        parser.add_argument(
+            "--" + option.name.replace("_", "-"),
+            dest=option.name,
+            metavar=option.kind.__name__.upper(),
+            help=f"{option.sentence}{default} Variable: {' or '.join(names)}.".replace("%", "%%"),
+        )
+
+
+def settings_of(declaration: type[S], arguments: argparse.Namespace) -> S:
+    """Return the settings of one process as the arguments, environment and file give them.
+
+    Raises:
+        SettingError: a value that does not fit.
+    """
+    names = {field.name for field in dataclasses.fields(declaration)}  # type: ignore[arg-type]
+    given = {name: value for name, value in vars(arguments).items() if name in names}
+    return load(declaration, given)

@@ -1,0 +1,188 @@
+"""The reference pages: what the declarations say, as Markdown.
+
+Nothing is described here; every sentence comes from the declaration of the thing it describes.
+"""
+
+import argparse
+from collections.abc import Iterable, Mapping, Sequence
+
+from headway import cli, metrics, settings, wire
+from headway.events import EVENTS, Envelope
+
+_GENERATED = "<!-- Written by `headway generate`; change the declaration instead. -->"
+
+
+def pages() -> Mapping[str, str]:
+    """Return every generated page by its path in the repository."""
+    return {
+        "docs/reference/cli.md": command_line_page(),
+        "docs/reference/events.md": events_page(),
+        "docs/reference/metrics.md": metrics_page(),
+        "docs/reference/settings.md": settings_page(),
+    }
+
+
+def events_page() -> str:
+    """Return the page of all events, from `headway.events`."""
+    parts = [
+        "# Events",
+        "Declared in `src/headway/events.py`. On the wire (OTLP logs) an event is called "
+        f"`{wire.PREFIX}<name>`; the envelope's fields are attributes `{wire.PREFIX}<field>`, the "
+        "event's own fields carry their plain names. An optional field that is left out is "
+        "unknown.",
+        "## Envelope",
+        _sentence(Envelope),
+        _fields(Envelope),
+    ]
+    for name, kind in EVENTS.items():
+        parts += [f"## `{name}`", _sentence(kind), _fields(kind)]
+    return _page(parts)
+
+
+def metrics_page() -> str:
+    """Return the page of all categories and metrics, from `headway.metrics`."""
+    leaves = [*metrics.CATEGORIES.values(), metrics.SPARE]
+    return _page(
+        [
+            "# Categories and metrics",
+            "Declared in `src/headway/metrics.py`.",
+            "## Goodput",
+            f"**Training goodput.** {metrics.TRAINING_GOODPUT} `{metrics.TRAINING_FORMULA}`",
+            f"**Infrastructure goodput.** {metrics.INFRASTRUCTURE_GOODPUT} "
+            f"`{metrics.INFRASTRUCTURE_FORMULA}`",
+            "## Categories of the ledger",
+            "Every nanosecond of a run belongs to exactly one. Users add their own as "
+            f"`{metrics.CUSTOM}NAME`.",
+            _table(
+                ("Category", "Meaning", "Training good", "Infrastructure good", "Colour"),
+                (
+                    (
+                        f"`{leaf.name}`",
+                        leaf.description,
+                        _good(leaf.training_good),
+                        _good(leaf.infrastructure_good),
+                        f"`{leaf.colour}`",
+                    )
+                    for leaf in leaves
+                ),
+            ),
+            "## Prometheus metrics",
+            _table(
+                ("Metric", "Kind", "Meaning", "Unit", "Labels"),
+                (
+                    (
+                        f"`{metric.name}`",
+                        metric.kind,
+                        metric.description,
+                        metric.unit or "",
+                        ", ".join(f"`{label}`" for label in metric.labels),
+                    )
+                    for metric in metrics.METRICS.values()
+                ),
+            ),
+        ]
+    )
+
+
+def settings_page() -> str:
+    """Return the page of all settings, from `headway.settings`."""
+    parts = [
+        "# Settings",
+        "Declared in `src/headway/settings.py`. A value comes from the argument, else the "
+        "variable, else its short name, else the section of the TOML file that "
+        f"`{settings.CONFIG_VARIABLE}` names, else the default.",
+    ]
+    for declaration in settings.SETTINGS:
+        parts += [
+            f"## {_sentence(declaration)} `[{declaration.section}]`",
+            _table(
+                ("Option", "Variable", "Short name", "Type", "Default", "Meaning"),
+                (
+                    (
+                        f"`{option.name}`",
+                        f"`{option.variable}`",
+                        "" if option.alias is None else f"`{option.alias}`",
+                        option.kind.__name__,
+                        "" if option.default is None else f"`{option.default}`",
+                        option.sentence,
+                    )
+                    for option in settings.options(declaration)
+                ),
+            ),
+        ]
+    return _page(parts)
+
+
+def command_line_page() -> str:
+    """Return the page of all commands, from the parser itself."""
+    parts = ["# Command line", _paragraph(cli.__doc__ or "")]
+    for name, parser in _commands(cli.parser(), "headway"):
+        parts += [f"## `{name}`", parser.description or ""]
+        rows = [
+            (f"`{_spelling(action)}`", action.help or "")
+            for action in parser._actions  # argparse has no public list
+            if not isinstance(action, argparse._HelpAction | argparse._SubParsersAction)
+        ]
+        if rows:
+            parts.append(_table(("Argument", "Meaning"), rows))
+    return _page(parts)
+
+
+def _commands(
+    parser: argparse.ArgumentParser, name: str
+) -> Iterable[tuple[str, argparse.ArgumentParser]]:
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for word, command in action.choices.items():
+                yield f"{name} {word}", command
+                yield from _commands(command, f"{name} {word}")
+
+
+def _spelling(action: argparse.Action) -> str:
+    metavar = action.metavar if isinstance(action.metavar, str) else action.dest.upper()
+    if not action.option_strings:
+        return f"[{metavar}]" if action.nargs == "?" else metavar
+    names = ", ".join(action.option_strings)
+    return names if action.nargs == 0 else f"{names} {metavar}"
+
+
+def _fields(declaration: type) -> str:
+    rows = [
+        (
+            f"`{spec.name}`",
+            spec.kind.__name__.lower(),
+            spec.described.unit or "",
+            "optional" if spec.optional else "required",
+            spec.described.sentence
+            + (f" One of {_choices(spec.described.choices)}." if spec.described.choices else ""),
+        )
+        for spec in wire.specs(declaration).values()
+    ]
+    return _table(("Field", "Type", "Unit", "", "Meaning"), rows) if rows else "It has no fields."
+
+
+def _choices(names: Sequence[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
+
+
+def _good(value: bool | None) -> str:
+    return {True: "yes", False: "no", None: "unknown"}[value]
+
+
+def _sentence(declaration: type) -> str:
+    return _paragraph((declaration.__doc__ or "").removesuffix("."))
+
+
+def _paragraph(text: str) -> str:
+    return "\n\n".join(" ".join(block.split()) for block in text.strip().split("\n\n"))
+
+
+def _table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [headings, ["---"] * len(headings), *rows]
+    return "\n".join(
+        "| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines
+    )
+
+
+def _page(parts: Iterable[str]) -> str:
+    return "\n\n".join([_GENERATED, *parts]) + "\n"
