@@ -6,6 +6,7 @@ Arrow, which is two orders of magnitude faster than row by row; everything else 
 
 import hashlib
 import json
+import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,9 +19,10 @@ from sqlalchemy.exc import DBAPIError
 
 from headway import wire
 from headway.events import Envelope
-from headway.storage import intervals
-from headway.storage.intervals import Intervals
+from headway.sequences import SequenceSet
 from headway.storage.tables import EVENTS, INTERVALS, METADATA, QUARANTINE
+
+_LOG = logging.getLogger(__name__)
 
 _ARROW = {
     "TEXT": pyarrow.string(),
@@ -65,7 +67,7 @@ class EventStore:
     def __init__(self, engine: Engine) -> None:
         """Take over an engine whose tables exist; see `open`."""
         self._engine = engine
-        self._intervals = self._read_intervals()
+        self._stored = self._read_intervals()
 
     @classmethod
     def open(cls, path: Path) -> Self:
@@ -94,18 +96,20 @@ class EventStore:
         Raises:
             StoreError: nothing was stored, the disk is full for example.
         """
-        changed: dict[str, Intervals] = {}
+        changed: dict[str, SequenceSet] = {}
         kept: list[Envelope] = []
         num_received = num_stored = 0
         for envelope in envelopes:
             producer = envelope.producer
-            first, last = envelope.first_sequence, envelope.last_sequence
-            known = changed.get(producer) or self._intervals.get(producer, ())
-            num_received += last - first + 1
-            for new_first, new_last in intervals.missing(known, first, last):
-                kept.append(wire.trim(envelope, new_first, new_last))
-                num_stored += new_last - new_first + 1
-            changed[producer] = intervals.add(known, first, last)
+            if producer not in changed:
+                # A copy: where the transaction fails, the set of what is stored must not change.
+                changed[producer] = SequenceSet(self._stored.get(producer, ()))
+            known = changed[producer]
+            num_received += envelope.last_sequence - envelope.first_sequence + 1
+            for first, last in known.missing(envelope.first_sequence, envelope.last_sequence):
+                kept.append(wire.trim(envelope, first, last))
+                num_stored += last - first + 1
+                known.add(first, last)
         try:
             with self._engine.begin() as connection:
                 if kept:
@@ -115,7 +119,7 @@ class EventStore:
                     _insert_quarantined(connection, quarantined)
         except DBAPIError as error:
             raise StoreError(f"{len(kept)} events could not be stored: {error.orig}") from error
-        self._intervals.update(changed)
+        self._stored.update(changed)
         return Appended(
             envelopes=kept,
             num_stored=num_stored,
@@ -124,14 +128,17 @@ class EventStore:
         )
 
     def envelopes(self, run: str | None = None) -> Iterator[Envelope]:
-        """Yield the stored events of one run, or of all; a deterministic function of the rows."""
+        """Yield the stored events of one run, or of all, in the order of producer and sequence."""
         statement = select(EVENTS).order_by(EVENTS.c.producer, EVENTS.c.first_sequence)
         if run is not None:
             statement = statement.where(EVENTS.c.run == run)
         with self._engine.connect() as connection:
             result = connection.execution_options(yield_per=_ROWS_AT_ONCE).execute(statement)
             for row in result:
-                yield _from_row(row)
+                try:
+                    yield _from_row(row)
+                except wire.WireError as error:
+                    _LOG.warning("a stored record is left out: %s", error)
 
     def quarantined(self, limit: int) -> list[Quarantined]:
         """Return the newest quarantined records."""
@@ -142,24 +149,22 @@ class EventStore:
                 for row in connection.execute(statement.limit(limit))
             ]
 
-    def stored(self, producer: str) -> Intervals:
-        """Return the sequence numbers of a producer that are stored."""
-        return self._intervals.get(producer, ())
+    def stored(self, producer: str) -> list[tuple[int, int]]:
+        """Return the ranges of a producer's sequence numbers that are stored."""
+        return list(self._stored.get(producer, ()))
 
     @property
     def num_gaps(self) -> int:
         """Return the number of ranges that are missing between stored ones, over all producers."""
-        return sum(intervals.num_gaps(known) for known in list(self._intervals.values()))
+        return sum(len(known.gaps()) for known in list(self._stored.values()))
 
-    def _read_intervals(self) -> dict[str, Intervals]:
+    def _read_intervals(self) -> dict[str, SequenceSet]:
         statement = select(INTERVALS).order_by(INTERVALS.c.producer, INTERVALS.c.first_sequence)
-        found: dict[str, Intervals] = {}
+        found: dict[str, SequenceSet] = {}
         with self._engine.connect() as connection:
             for row in connection.execute(statement):
-                found[row.producer] = (
-                    *found.get(row.producer, ()),
-                    (row.first_sequence, row.last_sequence),
-                )
+                known = found.setdefault(row.producer, SequenceSet())
+                known.add(row.first_sequence, row.last_sequence)
         return found
 
 
@@ -189,7 +194,7 @@ def _insert(connection: Connection, table: Table, rows: Sequence[Mapping[str, An
         duckdb.unregister("batch")
 
 
-def _replace_intervals(connection: Connection, changed: Mapping[str, Intervals]) -> None:
+def _replace_intervals(connection: Connection, changed: Mapping[str, SequenceSet]) -> None:
     connection.execute(delete(INTERVALS).where(INTERVALS.c.producer.in_(changed)))
     _insert(
         connection,

@@ -1,0 +1,200 @@
+"""The store keeps each sequence number once, across any batching and any restart."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from headway import step_blocks, wire
+from headway.events import Envelope, Fault, Heartbeat, Note, RunConfigured, Steps, StepsSummary
+from headway.storage.store import EventStore, Quarantined, StoreError
+
+SECOND = 10**9
+PRODUCER = "ab" * 16
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[EventStore]:
+    opened = EventStore.open(tmp_path / "events.duckdb")
+    yield opened
+    opened.close()
+
+
+def record(sequence: int, event, producer: str = PRODUCER, count: int = 1) -> Envelope:
+    """Return an envelope whose newest record is `sequence`, one second after the other."""
+    return Envelope(
+        producer=producer,
+        anchor=1_700_000_000 * SECOND,
+        first_sequence=sequence - count + 1,
+        last_sequence=sequence,
+        run="llama-1",
+        attempt="a1",
+        rank=0,
+        node="n1",
+        boot_id="b1",
+        wall=(1_700_000_000 + sequence) * SECOND,
+        monotonic=sequence * SECOND,
+        event=event,
+    )
+
+
+def steps(first: int, last: int, producer: str = PRODUCER) -> Envelope:
+    """Return steps whose numbers are their sequence numbers and that end on the second."""
+    packed = step_blocks.pack(
+        step_blocks.Step(
+            start=(number - 1) * SECOND, duration=SECOND, loss=float(number), samples=number
+        )
+        for number in range(first, last + 1)
+    )
+    event = Steps(first_step=first, version=step_blocks.VERSION, packed=packed)
+    return record(last, event, producer, last - first + 1)
+
+
+def singles(envelopes: list[Envelope]) -> list[Envelope]:
+    """Cut envelopes into one per sequence number, in order."""
+    return sorted(
+        (
+            wire.trim(envelope, number, number)
+            for envelope in envelopes
+            for number in range(envelope.first_sequence, envelope.last_sequence + 1)
+        ),
+        key=lambda envelope: (envelope.producer, envelope.first_sequence),
+    )
+
+
+PRODUCED = [
+    record(1, Heartbeat(open_phases=("startup", "model"))),
+    steps(2, 30),
+    record(31, Fault(kind="exception", message="caf\u00e9 \0 end", step=30)),
+    steps(32, 60),
+]
+
+
+@st.composite
+def deliveries(draw: st.DrawFn) -> list[list[Envelope]]:
+    """Batches that together hold every record: split, overlapping, repeated, in any order."""
+    parts = []
+    for envelope in PRODUCED:
+        first, last = envelope.first_sequence, envelope.last_sequence
+        cuts = sorted(draw(st.sets(st.integers(first, last), max_size=4)) | {first})
+        for begin, after in zip(cuts, [*cuts[1:], last + 1], strict=True):
+            begin = draw(st.integers(max(first, begin - 3), begin))
+            end = draw(st.integers(after - 1, min(last, after + 2)))
+            parts += [wire.trim(envelope, begin, end)] * draw(st.integers(1, 2))
+    parts = draw(st.permutations(parts))
+    size = draw(st.integers(1, len(parts)))
+    return [parts[start : start + size] for start in range(0, len(parts), size)]
+
+
+@settings(
+    deadline=None, max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(batches=deliveries())
+def test_any_delivery_of_a_producers_records_stores_each_of_them_once(
+    batches: list[list[Envelope]], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    store = EventStore.open(tmp_path_factory.mktemp("store") / "events.duckdb")
+    received = stored = duplicate = 0
+    for batch in batches:
+        appended = store.append(batch)
+        received += sum(item.last_sequence - item.first_sequence + 1 for item in batch)
+        stored += appended.num_stored
+        duplicate += appended.num_duplicate
+    assert singles(list(store.envelopes())) == singles(PRODUCED)
+    assert store.stored(PRODUCER) == [(1, 60)]
+    assert (stored, duplicate) == (60, received - 60)
+    store.close()
+
+
+def test_a_resend_after_reopening_stores_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "events.duckdb"
+    store = EventStore.open(path)
+    store.append(PRODUCED)
+    store.close()
+    store = EventStore.open(path)
+    appended = store.append(PRODUCED)
+    assert (appended.num_stored, appended.num_duplicate) == (0, 60)
+    assert list(store.envelopes()) == PRODUCED
+    store.close()
+
+
+def test_every_kind_of_value_comes_back_as_it_was(store: EventStore) -> None:
+    configured = RunConfigured(
+        target_step=10, timeouts={"nccl": 600 * SECOND}, labels={"team": "x", "spot": True}
+    )
+    kept = [
+        replace(record(1, configured), anchor=-5, attempt=None, rank=None, node=None, run=None),
+        record(2, Note(text="")),
+        record(12, StepsSummary(first_step=1, num_steps=10, duration=3, loss=0.1), count=10),
+    ]
+    store.append(kept)
+    assert list(store.envelopes()) == kept
+
+
+def test_gaps_are_counted_until_they_are_filled(store: EventStore) -> None:
+    store.append([steps(1, 10), steps(21, 30)])
+    assert store.num_gaps == 1
+    store.append([steps(11, 20)])
+    assert store.num_gaps == 0
+
+
+def test_events_of_one_run_can_be_read_alone(store: EventStore) -> None:
+    other = replace(record(1, Note(text="other"), producer="cd" * 16), run="other-1")
+    store.append([*PRODUCED, other])
+    assert list(store.envelopes("other-1")) == [other]
+
+
+def test_a_quarantined_record_is_kept_once_with_its_reason(store: EventStore) -> None:
+    item = Quarantined(received=7, reason="unknown event 'x'", raw=json.dumps({"a": 1}))
+    store.append([], [item, item])
+    store.append([], [replace(item, received=9)])
+    assert store.quarantined(limit=10) == [item]
+
+
+def test_a_failed_transaction_leaves_no_trace_and_can_be_repeated(
+    store: EventStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError("no space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("headway.storage.store._replace_intervals", full)
+        with pytest.raises(OSError, match="no space left"):
+            store.append(PRODUCED)
+    assert list(store.envelopes()) == []
+    assert store.append(PRODUCED).num_stored == 60
+
+
+def test_a_second_process_on_the_same_file_is_told_who_holds_it(
+    store: EventStore, tmp_path: Path
+) -> None:
+    program = (
+        "import sys; from pathlib import Path; from headway.storage.store import EventStore\n"
+        "try: EventStore.open(Path(sys.argv[1]))\n"
+        "except Exception as error: print(type(error).__name__, error)"
+    )
+    path = tmp_path / "events.duckdb"
+    answer = subprocess.run(
+        [sys.executable, "-c", program, str(path)], capture_output=True, text=True, check=True
+    )
+    assert answer.stdout.startswith("StoreError the database")
+    assert "held by another process" in answer.stdout
+
+
+def test_a_file_that_is_no_database_is_refused_and_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "notes.txt"
+    path.write_text("not a database " * 500)
+    with pytest.raises(StoreError, match="cannot open the database"):
+        EventStore.open(path)
+    assert path.read_text() == "not a database " * 500
+
+
+def test_a_missing_folder_is_refused_by_name(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="nowhere"):
+        EventStore.open(tmp_path / "nowhere" / "events.duckdb")
