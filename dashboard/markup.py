@@ -1,0 +1,130 @@
+"""Small pieces of HTML for the pages: tables, share bars and notices. All text is escaped.
+
+Tables are plain HTML because they must hold links, survive a phone's width in a scrolling box and
+be read aloud; colours are inherited, so one piece serves the light and the dark look.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+from urllib.parse import quote
+
+from headway import metrics
+from headway.dashboard.palette import EDGE
+from headway.wording import percent
+
+STYLE = f"""<style>
+.hw-box {{ overflow-x: auto; }}
+.hw-table {{ border-collapse: collapse; width: 100%; font-size: 0.9rem;
+  font-variant-numeric: tabular-nums; }}
+.hw-table th {{ text-align: left; font-weight: 600; opacity: 0.75; white-space: nowrap; }}
+.hw-table th, .hw-table td {{ padding: 0.45rem 1rem 0.45rem 0; vertical-align: middle;
+  border-bottom: 1px solid rgba(123,135,148,0.35); }}
+.hw-table tr:last-child td {{ border-bottom: none; }}
+.hw-table .hw-number {{ text-align: right; white-space: nowrap; }}
+.hw-table .hw-short {{ white-space: nowrap; }}
+.hw-table a {{ color: inherit; text-decoration: underline; text-underline-offset: 3px;
+  font-weight: 600; }}
+.hw-bar {{ display: flex; height: 0.9rem; min-width: 9rem; overflow: hidden; border-radius: 3px;
+  outline: 1px solid {EDGE}; }}
+.hw-bar span {{ height: 100%; flex: none; }}
+.hw-legend {{ display: flex; flex-wrap: wrap; gap: 0.3rem 1.1rem; font-size: 0.85rem;
+  padding-top: 0.3rem; }}
+.hw-key {{ display: inline-block; width: 0.7rem; height: 0.7rem; margin-right: 0.4rem;
+  outline: 1px solid {EDGE}; border-radius: 2px; }}
+.hw-lead {{ font-size: 1.1rem; line-height: 1.5; max-width: 60rem; margin: 0; }}
+.hw-notice {{ border-left: 3px solid {EDGE}; padding: 0.3rem 0 0.3rem 1rem; max-width: 48rem; }}
+.hw-notice p {{ margin: 0.2rem 0; }}
+</style>"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Markup:
+    """Text that is HTML already."""
+
+    html: str
+
+
+Cell = str | Markup
+
+
+def table(columns: Sequence[str], rows: Sequence[Sequence[Cell]], wide: Sequence[int] = ()) -> str:
+    """Return a table; columns that start with `#` hold numbers, `wide` ones may wrap."""
+
+    def kind(index: int) -> str:
+        if columns[index].startswith("#"):
+            return ' class="hw-number"'
+        return "" if index in wide else ' class="hw-short"'
+
+    head = "".join(
+        f'<th scope="col"{kind(index)}>{escape(column.removeprefix("#"))}</th>'
+        for index, column in enumerate(columns)
+    )
+    body = "".join(
+        "<tr>"
+        + "".join(f"<td{kind(index)}>{_html(cell)}</td>" for index, cell in enumerate(row))
+        + "</tr>"
+        for row in rows
+    )
+    return (
+        f'<div class="hw-box"><table class="hw-table"><thead><tr>{head}</tr></thead>'
+        f"<tbody>{body}</tbody></table></div>"
+    )
+
+
+def run_link(run: str, text: str) -> Markup:
+    """Return the link to the Run page of one run."""
+    return Markup(html=f'<a href="run?run={quote(run, safe="")}" target="_self">{escape(text)}</a>')
+
+
+def key(category: metrics.Category) -> Markup:
+    """Return a category's title with its colour."""
+    return Markup(
+        html=f'<span class="hw-key" style="background:{category.colour}"></span>'
+        f"{escape(category.title)}"
+    )
+
+
+def share_bar(categories: Mapping[str, int]) -> Markup:
+    """Return the ledger of one run as one bar, productive first; every part says its share."""
+    whole = sum(categories.values())
+    named = [(metrics.category(name), categories[name]) for name in in_order(categories)]
+    words = [f"{category.title} {percent(ns / whole)}" for category, ns in named]
+    spans = "".join(
+        f'<span style="width:{100 * ns / whole:.3f}%;background:{category.colour}" '
+        f'title="{escape(word)}: {escape(category.description)}"></span>'
+        for (category, ns), word in zip(named, words, strict=True)
+    )
+    return Markup(
+        html=f'<div class="hw-bar" role="img" aria-label="{escape(", ".join(words))}">{spans}</div>'
+    )
+
+
+def legend(names: Sequence[str]) -> str:
+    """Return the colours of the given categories with their titles."""
+    keys = "".join(f"<span>{key(metrics.category(name)).html}</span>" for name in names)
+    return f'<div class="hw-legend">{keys}</div>'
+
+
+def in_order(categories: Mapping[str, Any]) -> list[str]:
+    """Return the categories that hold time in reading order."""
+    names = [*metrics.CATEGORIES, *sorted(set(categories) - set(metrics.CATEGORIES))]
+    return [name for name in names if categories.get(name)]
+
+
+def lead(text: str) -> str:
+    """Return the sentence that opens a page."""
+    return f'<p class="hw-lead">{escape(text)}</p>'
+
+
+def notice(sentence: str, next_step: str) -> str:
+    """Return what is missing and what to do about it."""
+    return (
+        f'<div class="hw-notice" role="status"><p><b>{escape(sentence)}</b></p>'
+        f"<p>{escape(next_step)}</p></div>"
+    )
+
+
+def _html(cell: Cell) -> str:
+    return cell.html if isinstance(cell, Markup) else escape(cell)

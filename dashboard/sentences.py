@@ -1,0 +1,115 @@
+"""What a report says in plain words. Pure functions; numbers read as in `headway.wording`."""
+
+from collections.abc import Mapping
+from datetime import tzinfo
+from typing import Any
+
+from headway import metrics
+from headway.wording import count, counted, duration, percent, ratio_range, when
+
+Report = Mapping[str, Any]
+
+_SECOND = 1_000_000_000
+
+
+def headline(report: Report) -> str:
+    """Return the run in one or two sentences: what lasted, what was up, the largest loss."""
+    elapsed = report["elapsed_ns"]
+    if not elapsed:
+        return "The run has just begun: there is nothing to divide yet."
+    if not report["categories"].get("productive"):
+        return f"No step has lasted yet, {duration(elapsed)} into the run."
+    text = (
+        f"{ratio_range(**report['training_goodput'])} of {duration(elapsed)} "
+        f"became lasting progress; the machines were up "
+        f"{ratio_range(**report['infrastructure_goodput'])} of it."
+    )
+    name, loss = largest_loss(report)
+    if loss:
+        title = metrics.category(name).title
+        text += f" Largest loss: {title}, {percent(loss / elapsed)} ({duration(loss)})."
+    return text
+
+
+def largest_loss(report: Report) -> tuple[str, int]:
+    """Return the category, other than productive, that took most time, and that time."""
+    losses = {name: ns for name, ns in report["categories"].items() if name != "productive"}
+    name = max(losses, key=lambda one: losses[one], default="unattributed")
+    return name, losses.get(name, 0)
+
+
+def ratio_terms(report: Report, ratio: str) -> str:
+    """Return numerator and denominator of a goodput: `1 min 34 s of 2 min 13 s`."""
+    formula = report["formulas"][ratio]
+    low, high = (duration(ns) for ns in formula["numerator_ns"])
+    numerator = low if low == high else f"{low} to {high}"
+    return f"{numerator} of {duration(formula['denominator_ns'])}"
+
+
+def definition(report: Report, ratio: str) -> str:
+    """Return what a goodput means and how it was computed."""
+    meaning = {
+        "training_goodput": metrics.TRAINING_GOODPUT,
+        "infrastructure_goodput": metrics.INFRASTRUCTURE_GOODPUT,
+    }[ratio]
+    text = f"{meaning} Formula: {report['formulas'][ratio]['formula']}."
+    low, high = report[ratio]["low"], report[ratio]["high"]
+    if low != high:
+        text += " It is a range because some time has no evidence either way (unattributed)."
+    return text
+
+
+def state(report: Report) -> str:
+    """Return the state of the run with its moment: `completed 2026-11-29 16:36:44 UTC`."""
+    return str(report["state"])
+
+
+def data_age(report: Report, now: int, refresh: float, zone: tzinfo) -> str:
+    """Return how old the numbers are and whether they still change."""
+    if report["end"] is not None and not report["provisional"]:
+        return f"Ended {when(report['end'], zone)}; these numbers are final."
+    age = duration(max(0, now - report["as_of"]) // _SECOND * _SECOND)
+    return (
+        f"As of {when(report['as_of'], zone)}, {age} old; provisional, "
+        f"refreshed every {duration(int(refresh * _SECOND))}."
+    )
+
+
+def progress(report: Report) -> str:
+    """Return the highest step, with the target where it is known."""
+    steps = report["steps"]
+    if steps["target"] is None:
+        return count(steps["highest"])
+    return f"{count(steps['highest'])} of {count(steps['target'])}"
+
+
+def checkpoint(report: Report) -> str:
+    """Return the newest durable checkpoint and what a failure now would cost."""
+    newest = report["checkpoint"]
+    if newest is None:
+        return (
+            "No durable checkpoint yet: a failure now would lose all "
+            f"{counted(report['steps_at_risk'], 'step')}."
+        )
+    moment = "when the run ended" if report["end"] is not None else "now"
+    return (
+        f"Newest durable checkpoint: step {count(newest['step'])} ({newest['state']}), "
+        f"{checkpoint_age(report)} old {moment}; "
+        f"{counted(report['steps_at_risk'], 'step')} at risk."
+    )
+
+
+def checkpoint_age(report: Report) -> str:
+    """Return the age of the newest durable checkpoint, or that there is none."""
+    newest = report["checkpoint"]
+    return "none yet" if newest is None else duration(int(newest["age_s"] * _SECOND))
+
+
+def restarts(report: Report) -> int:
+    """Return the number of restarts over all layers and causes."""
+    return sum(n for causes in report["restarts"].values() for n in causes.values())
+
+
+def plain(name: str) -> str:
+    """Return a declared word for people: `in_process` reads `in process`."""
+    return name.replace("_", " ")

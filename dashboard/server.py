@@ -1,0 +1,78 @@
+"""The process that serves the pages: Streamlit in this process, with nothing sent elsewhere."""
+
+import contextlib
+import os
+import socket
+import sys
+import threading
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+from headway.dashboard.palette import theme_options
+from headway.settings import ClientSettings, DashboardSettings
+
+_APP = Path(__file__).with_name("app.py")
+
+
+def main(settings: DashboardSettings, client: ClientSettings) -> int:
+    """Serve the pages until told to stop; print the address once they answer."""
+    from streamlit.web import cli
+
+    port = _port(settings.host, settings.port)
+    if settings.port not in (0, port):
+        print(f"port {settings.port} is busy; using {port}", flush=True)
+    # The pages run in this process and read their settings as every command does.
+    os.environ["HEADWAY_CLIENT_ENDPOINT"] = client.endpoint
+    os.environ["HEADWAY_CLIENT_TIMEOUT"] = str(client.timeout)
+    if client.token is not None:
+        os.environ["HEADWAY_CLIENT_TOKEN"] = client.token
+    os.environ["HEADWAY_DASHBOARD_REFRESH"] = str(settings.refresh)
+    threading.Thread(target=_announce, args=(settings.host, port), daemon=True).start()
+    cli.main(
+        args=["run", str(_APP), *_flags(settings.host, port)],
+        prog_name="streamlit",
+        standalone_mode=False,
+    )
+    return 0
+
+
+def _flags(host: str, port: int) -> list[str]:
+    options = {
+        "server.address": host,
+        "server.port": str(port),
+        "server.headless": "true",
+        "server.fileWatcherType": "none",
+        "browser.gatherUsageStats": "false",
+        "client.toolbarMode": "minimal",
+        "client.showErrorDetails": "none",
+        "logger.level": "warning",
+        "logger.hideWelcomeMessage": "true",
+    }
+    return [f"--{name}={value}" for name, value in {**options, **theme_options()}.items()]
+
+
+def _port(host: str, wanted: int) -> int:
+    """Return the wanted port where it is free, else one that the system chooses."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    for port in (wanted, 0):
+        with contextlib.suppress(OSError), socket.socket(family) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind((host, port))
+            return int(probe.getsockname()[1])
+    raise OSError(f"no free port on {host!r}; give an address of this machine with --host")
+
+
+def _announce(host: str, port: int) -> None:
+    name = f"[{host}]" if ":" in host else host
+    address = f"http://{name}:{port}"
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    while True:
+        try:
+            opener.open(f"{address}/_stcore/health", timeout=5).close()
+        except (urllib.error.URLError, OSError):
+            time.sleep(0.1)
+        else:
+            print(f"listening on {address}", file=sys.stdout, flush=True)
+            return

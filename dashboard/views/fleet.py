@@ -1,0 +1,104 @@
+"""The Fleet page: which run loses time, to what, and whether software or machines are at fault."""
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from headway import metrics
+from headway.dashboard import markup, sentences, source, totals
+from headway.dashboard.views import reader
+from headway.storage.client import CollectorError
+from headway.wording import UNKNOWN, count, duration, ratio_range, when
+
+_NO_RUN = "No run has been seen yet."
+_START_ONE = (
+    "Run `headway demo` for a small training with faults, or add a Recorder to a training program "
+    "and start `headway agent` beside it."
+)
+
+
+def page() -> None:
+    """Draw the page and keep it fresh."""
+    st.title("Fleet")
+    st.fragment(_show, run_every=source.refresh_interval())()
+
+
+def _show() -> None:
+    try:
+        runs = source.runs()
+        live = totals.live(runs)
+        incidents = sum(totals.open_incidents(source.report(one["run"])) for one in live)
+    except CollectorError as error:
+        reader.missing(error.sentence, error.next_step)
+        st.caption("This page looks again by itself.")
+        return
+    if not runs:
+        reader.missing(_NO_RUN, _START_ONE)
+        st.caption("This page looks again by itself.")
+        return
+    _stats(runs, live, incidents)
+    st.header("Runs", anchor=False)
+    columns = (
+        "Run",
+        "State",
+        "Where the time went",
+        "#Training goodput",
+        "#Infrastructure goodput",
+        "#Elapsed",
+        "#Attempts",
+        "#Highest step",
+        "#Checkpoint age",
+        "Started",
+    )
+    st.html(markup.table(columns, [_row(run) for run in runs]))
+    used = {name for run in runs for name in markup.in_order(run["categories"])}
+    st.html(markup.legend(markup.in_order(dict.fromkeys(used, 1))))
+    st.caption(
+        f"As of {when(max(run['as_of'] for run in runs), reader.zone())}. "
+        "Idle GPUs outside runs are not seen."
+    )
+
+
+def _stats(
+    runs: Sequence[totals.Report],
+    live: Sequence[totals.Report],
+    incidents: int,
+) -> None:
+    weight = "GPU time held" if all(map(totals.in_gpu_time, runs)) else "elapsed time"
+    with st.container(horizontal=True, gap="small"):
+        st.metric("Runs", count(len(runs)), border=True, width=150)
+        st.metric("Live", count(len(live)), border=True, width=150)
+        for title, ratio, meaning in (
+            ("Training goodput", "training_goodput", metrics.TRAINING_GOODPUT),
+            ("Infrastructure goodput", "infrastructure_goodput", metrics.INFRASTRUCTURE_GOODPUT),
+        ):
+            found = totals.weighted(runs, ratio)
+            st.metric(
+                title,
+                UNKNOWN if found is None else ratio_range(*found),
+                border=True,
+                width=240,
+                help=f"{meaning} Over all runs, each weighted by its {weight}.",
+            )
+        st.metric(
+            "Open incidents",
+            count(incidents),
+            border=True,
+            width=170,
+            help="Incidents of live runs that no attempt has put behind it yet.",
+        )
+
+
+def _row(run: totals.Report) -> tuple[markup.Cell, ...]:
+    return (
+        markup.run_link(run["run"], run["run"]),
+        sentences.plain(run["state"]),
+        markup.share_bar(run["categories"]) if run["elapsed_ns"] else "",
+        ratio_range(**run["training_goodput"]),
+        ratio_range(**run["infrastructure_goodput"]),
+        duration(run["elapsed_ns"]),
+        count(run["attempts"]),
+        sentences.progress(run),
+        sentences.checkpoint_age(run),
+        when(run["start"], reader.zone()),
+    )

@@ -1,0 +1,47 @@
+"""What a page knows about the person who reads it, and how it says that something is missing."""
+
+import time
+from collections.abc import Callable
+from datetime import UTC, tzinfo
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+import streamlit as st
+
+from headway.dashboard import markup, source
+from headway.storage.client import CollectorError
+
+
+def zone() -> tzinfo:
+    """Return the reader's time zone, UTC where the browser does not say."""
+    name = st.context.timezone
+    try:
+        return ZoneInfo(name) if name else UTC
+    except (ZoneInfoNotFoundError, ValueError):
+        return UTC
+
+
+def now() -> int:
+    """Return the wall-clock time in nanoseconds."""
+    return time.time_ns()
+
+
+def missing(sentence: str, next_step: str) -> None:
+    """Say what is missing and what to do about it."""
+    st.html(markup.notice(sentence, next_step))
+
+
+def wait(ready: Callable[[], bool], sentence: str, next_step: str) -> None:
+    """Say what is missing, look again at every refresh, and show the page once it is there."""
+
+    def look() -> None:
+        try:
+            found = ready()
+        except CollectorError as error:
+            missing(error.sentence, error.next_step)
+        else:
+            if found:
+                st.rerun()
+            missing(sentence, next_step)
+        st.caption("This page looks again by itself.")
+
+    st.fragment(look, run_every=source.refresh_interval())()

@@ -1,0 +1,274 @@
+"""The Run page: how much of one run's time became progress, and what happened to the rest."""
+
+import plotly.graph_objects as go  # type: ignore[import-untyped]  # it ships no types
+import streamlit as st
+
+from headway.dashboard import charts, markup, sentences, source
+from headway.dashboard.source import RunData
+from headway.dashboard.views import reader
+from headway.storage.client import CollectorError
+from headway.wording import UNKNOWN, count, counted, duration, percent, ratio_range, when
+
+_PARAMETER = "run"
+_CHART = {"displayModeBar": False}
+
+
+def page() -> None:
+    """Draw the page of the run that the address names, the newest where it names none."""
+    st.title("Run")
+    try:
+        known = [run["run"] for run in source.runs()]
+    except CollectorError as error:
+        reader.wait(lambda: bool(source.runs()), error.sentence, error.next_step)
+        return
+    if _PARAMETER not in st.query_params and known and _PARAMETER not in st.session_state:
+        st.query_params[_PARAMETER] = known[0]
+        st.rerun()
+    run = st.selectbox(
+        "Run",
+        known,
+        index=None,
+        key=_PARAMETER,
+        bind="query-params",
+        accept_new_options=True,
+        placeholder="Choose a run, or type the name of one",
+        label_visibility="collapsed",
+    )
+    if run is None:
+        sentence = "Choose a run above." if known else "No run has been seen yet."
+        next_step = (
+            "The Fleet page lists all of them."
+            if known
+            else "Run `headway demo`, or start a training program with a Recorder and an agent."
+        )
+        reader.wait(lambda: [one["run"] for one in source.runs()] != known, sentence, next_step)
+        return
+    try:
+        live = source.run_data(run).live
+    except CollectorError as error:
+        reader.wait(lambda: bool(source.run_data(run)), error.sentence, error.next_step)
+        return
+    st.fragment(_show, run_every=source.refresh_interval() if live else None)(run, live)
+
+
+def _show(run: str, live: bool) -> None:
+    kept = f"last:{run}"
+    try:
+        data = source.run_data(run)
+        st.session_state[kept] = data
+    except CollectorError as error:
+        # The last answer with its age says more than an empty page.
+        reader.missing(error.sentence, error.next_step)
+        data = st.session_state[kept]
+    if live and not data.live:
+        st.rerun()
+    report = data.report
+    st.html(markup.lead(sentences.headline(report)))
+    st.caption(
+        f"{sentences.plain(report['state']).capitalize()}. "
+        + sentences.data_age(report, reader.now(), source.refresh_interval(), reader.zone())
+    )
+    _stats(report)
+    _ledger(report)
+    _timeline(data)
+    _recovery(report)
+    _problems(report)
+
+
+def _stats(report: charts.Report) -> None:
+    with st.container(horizontal=True, gap="small"):
+        for title, ratio in (
+            ("Training goodput", "training_goodput"),
+            ("Infrastructure goodput", "infrastructure_goodput"),
+        ):
+            st.metric(
+                title,
+                ratio_range(**report[ratio]),
+                delta=sentences.ratio_terms(report, ratio),
+                delta_color="off",
+                delta_arrow="off",
+                border=True,
+                width=290,
+                help=sentences.definition(report, ratio),
+            )
+        restarts = sentences.restarts(report)
+        for title, value, detail, meaning in (
+            (
+                "Highest step",
+                sentences.progress(report),
+                f"{counted(report['steps']['rework'], 'step')} done again",
+                "Highest optimizer step ever completed; rework is steps that ran more than once.",
+            ),
+            (
+                "Attempts",
+                count(report["attempts"]),
+                f"{counted(restarts, 'restart')}, "
+                f"{counted(report['failed_starts'], 'failed start')}",
+                "Tries of the group to train. A failed start ends before its first step.",
+            ),
+            (
+                "Checkpoint age",
+                sentences.checkpoint_age(report),
+                f"{counted(report['steps_at_risk'], 'step')} at risk",
+                "Time since the newest durable checkpoint was completed, and the surviving steps "
+                "that a failure now would lose.",
+            ),
+        ):
+            st.metric(
+                title,
+                value,
+                delta=detail,
+                delta_color="off",
+                delta_arrow="off",
+                border=True,
+                width=220,
+                help=meaning,
+            )
+
+
+def _ledger(report: charts.Report) -> None:
+    st.header("Where the time went", anchor=False)
+    if not report["elapsed_ns"]:
+        st.caption("Nothing yet: the run has just begun.")
+        return
+    _plot(
+        charts.waterfall(report),
+        "ledger",
+        "Waterfall from elapsed time through every loss to productive time.",
+    )
+    elapsed = report["elapsed_ns"]
+    rows = [
+        (
+            markup.key(category),
+            duration(ns),
+            percent(ns / elapsed),
+            _parts(report, category.name),
+            category.description,
+        )
+        for category, ns in charts.ledger_rows(report)
+    ]
+    with st.expander("What each category means, and its numbers"):
+        columns = ("Category", "#Time", "#Share", "Of which", "Meaning")
+        total = ("Elapsed", duration(elapsed), percent(1.0), "", "The sum of all categories.")
+        st.html(markup.table(columns, [*rows, total], wide=(3, 4)))
+
+
+def _parts(report: charts.Report, name: str) -> str:
+    parts = report["parts"].get(name, {})
+    return ", ".join(
+        f"{sentences.plain(part)} {duration(ns)}" for part, ns in sorted(parts.items()) if ns
+    )
+
+
+def _timeline(data: RunData) -> None:
+    report = data.report
+    zone = reader.zone()
+    st.header("Attempts", anchor=False)
+    if data.intervals:
+        _plot(
+            charts.attempts_lane(report, data.intervals, zone),
+            "attempts",
+            "One row per attempt over time, coloured by ledger category.",
+        )
+    else:
+        st.caption("No attempt has been seen yet.")
+    st.header("Steps", anchor=False)
+    if data.points:
+        _plot(
+            charts.steps_over_time(report, data.points, zone),
+            "steps",
+            "Completed steps over time; every rollback is a fall.",
+        )
+    else:
+        st.caption("No step has been completed yet.")
+    if data.intervals or data.points:
+        st.caption(f"Times in {zone}.")
+
+
+def _recovery(report: charts.Report) -> None:
+    left, right = st.columns(2, gap="large")
+    with left:
+        st.header("Rollback distance", anchor=False)
+        if report["incidents"]:
+            _plot(
+                charts.rollback_distance(report),
+                "rollback",
+                "Steps thrown away by each incident.",
+            )
+        else:
+            st.caption("No incident so far: nothing was rolled back.")
+    with right:
+        st.header("Checkpoint freshness", anchor=False)
+        if charts.freshness(report):
+            _plot(
+                charts.checkpoint_freshness(report, reader.zone()),
+                "freshness",
+                "Age of the newest durable checkpoint over time.",
+            )
+        st.caption(sentences.checkpoint(report))
+    st.header("Restart causes", anchor=False)
+    causes = sorted({cause for found in report["restarts"].values() for cause in found})
+    if causes:
+        rows = [
+            (
+                sentences.plain(layer).capitalize(),
+                *(count(found.get(cause, 0)) for cause in causes),
+            )
+            for layer, found in sorted(report["restarts"].items())
+        ]
+        columns = ("Recovered by", *(f"#{sentences.plain(cause)}" for cause in causes))
+        st.html(markup.table(columns, rows))
+    else:
+        st.caption("No restart so far.")
+    if report["incidents"]:
+        _incidents(report)
+
+
+def _incidents(report: charts.Report) -> None:
+    st.header("Incidents", anchor=False)
+    columns = (
+        "#No.",
+        "Opened",
+        "State",
+        "Cause",
+        "Recovered by",
+        "Suspect",
+        "#Recovered after",
+        "#Rolled back",
+        "First evidence",
+    )
+    rows = [
+        (
+            str(one["number"]),
+            when(one["opened"], reader.zone()),
+            one["state"],
+            sentences.plain(one["cause"]),
+            UNKNOWN if one["layer"] is None else sentences.plain(one["layer"]),
+            UNKNOWN if one["suspect_rank"] is None else f"rank {one['suspect_rank']}",
+            "not yet" if one["recovered"] is None else duration(one["recovered"] - one["opened"]),
+            counted(one["rollback_steps"], "step"),
+            next(iter(one["evidence"]), ""),
+        )
+        for one in report["incidents"]
+    ]
+    st.html(markup.table(columns, rows, wide=(8,)))
+
+
+def _problems(report: charts.Report) -> None:
+    st.header("Data quality", anchor=False)
+    if not report["problems"] and not report["dropped_events"] and not report["flags"]:
+        st.caption("No event was dropped, and nothing in the events contradicts itself.")
+        return
+    if report["dropped_events"]:
+        st.caption(f"{counted(report['dropped_events'], 'event')} lost by their producers.")
+    rows = [
+        (sentences.plain(one["kind"]), count(one["count"]), one["detail"])
+        for one in report["problems"]
+    ]
+    rows += [(sentences.plain(flag), "", "") for flag in report["flags"]]
+    if rows:
+        st.html(markup.table(("Problem", "#Count", "Detail"), rows, wide=(2,)))
+
+
+def _plot(figure: go.Figure, key: str, description: str) -> None:
+    st.plotly_chart(figure, key=key, config=_CHART, alt=description)

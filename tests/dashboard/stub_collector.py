@@ -1,0 +1,65 @@
+"""A collector's read API over fixed answers, on a real port, for the tests of the pages."""
+
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import uvicorn
+from sample import Sample
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.routing import Route
+
+
+def application(samples: Sequence[Sample]) -> Starlette:
+    """Return the read API over the given runs, the newest first."""
+    known = {one.report["run"]: one for one in reversed(samples)}
+    known |= {one.report["run_name"]: one for one in reversed(samples)}
+
+    async def runs(_: Request) -> JSONResponse:
+        return JSONResponse({"runs": [one.summary for one in samples]})
+
+    async def part(request: Request) -> JSONResponse:
+        one = known.get(request.path_params["run"])
+        if one is None:
+            return JSONResponse(
+                {
+                    "error": f"No run {request.path_params['run']!r} is known here.",
+                    "next": "Open the Fleet page for the runs that are.",
+                },
+                status_code=404,
+            )
+        answers = {
+            "report": one.report,
+            "intervals": {"intervals": one.intervals},
+            "steps": {"points": one.points},
+        }
+        return JSONResponse(answers[request.path_params["part"]])
+
+    return Starlette(
+        routes=[Route("/api/v1/runs", runs), Route("/api/v1/runs/{run:str}/{part:str}", part)]
+    )
+
+
+@contextmanager
+def collector(samples: Sequence[Sample]) -> Iterator[str]:
+    """Serve the given runs on a free port and yield the address."""
+    configuration = uvicorn.Config(
+        application(samples), host="127.0.0.1", port=0, log_level="error", lifespan="off"
+    )
+    server = uvicorn.Server(configuration)
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    deadline = time.monotonic() + 10
+    while not server.started:
+        assert thread.is_alive(), "the stub collector stopped before it listened"
+        assert time.monotonic() < deadline, "the stub collector does not listen"
+        time.sleep(0.01)
+    port = server.servers[0].sockets[0].getsockname()[1]
+    try:
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        server.should_exit = True
+        thread.join(10)
