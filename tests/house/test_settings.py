@@ -1,0 +1,119 @@
+"""Settings: who wins, and what a value that does not fit says."""
+
+from pathlib import Path
+
+import pytest
+
+from headway.settings import (
+    ALIASES,
+    SETTINGS,
+    AgentSettings,
+    CollectorSettings,
+    RecorderSettings,
+    SettingError,
+    Settings,
+    load,
+    options,
+)
+
+
+def config(folder: Path, text: str) -> dict[str, str]:
+    path = folder / "headway.toml"
+    path.write_text(text, encoding="utf-8")
+    return {"HEADWAY_CONFIG": str(path)}
+
+
+def test_argument_beats_variable_beats_file_beats_default(tmp_path: Path) -> None:
+    file = config(tmp_path, "[collector]\nport = 3\n")
+    variable = {"HEADWAY_COLLECTOR_PORT": "2"}
+
+    assert load(CollectorSettings, {"port": 1}, {**file, **variable}).port == 1
+    assert load(CollectorSettings, {"port": None}, {**file, **variable}).port == 2
+    assert load(CollectorSettings, {}, file).port == 3
+    assert load(CollectorSettings, {}, {}).port == CollectorSettings().port
+
+
+def test_a_short_name_serves_several_processes_and_the_long_name_wins() -> None:
+    environment = {"HEADWAY_SPOOL": "/a", "HEADWAY_AGENT_SPOOL": "/b"}
+
+    assert load(RecorderSettings, {}, environment).spool == Path("/a")
+    assert load(AgentSettings, {}, environment).spool == Path("/b")
+
+
+def test_the_section_of_another_process_is_left_alone(tmp_path: Path) -> None:
+    file = config(tmp_path, "[agent]\nport = 3\n")
+
+    assert load(CollectorSettings, {}, file) == CollectorSettings()
+
+
+@pytest.mark.parametrize(
+    ("word", "meaning"), [("1", True), ("TRUE", True), (" off ", False), ("no", False)]
+)
+def test_a_switch_is_spelled_as_people_spell_it(word: str, meaning: bool) -> None:
+    environment = {"HEADWAY_RECORDER_ENABLED": word}
+
+    assert load(RecorderSettings, {}, environment).enabled is meaning
+
+
+@pytest.mark.parametrize(
+    ("environment", "sentence"),
+    [
+        (
+            {"HEADWAY_COLLECTOR_PORT": "x"},
+            "port must be int, got 'x' from HEADWAY_COLLECTOR_PORT",
+        ),
+        ({"HEADWAY_COLLECTOR_PORT": ""}, "port must be int, got '' from HEADWAY_COLLECTOR_PORT"),
+        (
+            {"HEADWAY_COLLECTOR_COMMIT_INTERVAL": "soon"},
+            "commit_interval must be float, got 'soon'",
+        ),
+        ({"HEADWAY_CONFIG": "/nowhere.toml"}, "cannot read '/nowhere.toml' named by HEADWAY_CONF"),
+    ],
+)
+def test_a_value_that_does_not_fit_is_named_with_its_source(
+    environment: dict[str, str], sentence: str
+) -> None:
+    with pytest.raises(SettingError, match=sentence):
+        load(CollectorSettings, {}, environment)
+
+
+def test_an_argument_that_does_not_fit_is_named() -> None:
+    with pytest.raises(SettingError, match="port must be int, got 'x' from the argument"):
+        load(CollectorSettings, {"port": "x"}, {})
+
+
+def test_a_switch_that_is_no_switch_is_named() -> None:
+    with pytest.raises(SettingError, match="enabled must be bool, got 'maybe'"):
+        load(RecorderSettings, {}, {"HEADWAY_RECORDER_ENABLED": "maybe"})
+
+
+def test_an_unknown_option_in_the_file_is_named_with_the_known_ones(tmp_path: Path) -> None:
+    file = config(tmp_path, "[collector]\nprot = 3\n")
+
+    with pytest.raises(SettingError, match=r"'prot' in \[collector\].*known: host, port"):
+        load(CollectorSettings, {}, file)
+
+
+def test_a_file_that_is_no_toml_is_named(tmp_path: Path) -> None:
+    with pytest.raises(SettingError, match=r"cannot read .*headway\.toml"):
+        load(CollectorSettings, {}, config(tmp_path, "[collector"))
+
+
+def test_the_process_environment_is_read_when_asked_and_not_before(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("HEADWAY_COLLECTOR_PORT", "4")
+
+    assert load(CollectorSettings).port == 4
+
+
+@pytest.mark.parametrize("declaration", SETTINGS)
+def test_every_option_has_a_sentence_and_a_usable_default(declaration: type[Settings]) -> None:
+    assert load(declaration, {}, {}) == declaration()
+    assert all(option.sentence.endswith(".") for option in options(declaration))
+
+
+def test_every_short_name_belongs_to_an_option() -> None:
+    known = {option.variable for declaration in SETTINGS for option in options(declaration)}
+
+    assert set(ALIASES) <= known
