@@ -98,7 +98,7 @@ class Demo:
             *("-m", "headway.exporter.training.loop"),
             *("--steps", str(steps), "--checkpoint-every", str(checkpoint_every)),
             *("--faults", str(faults), "--seed", str(seed)),
-            *("--directory", str(self._folder / "checkpoints")),
+            *("--directory", str(self._folder / "training")),
             HEADWAY_SPOOL=str(self._spool),
             HEADWAY_RUN=RUN_NAME,
             HEADWAY_RUN_ID=started,
