@@ -1,0 +1,9 @@
+"""In and beside the training: `Recorder` is what a training program imports.
+
+Importing this package loads the standard library and the contract alone.
+"""
+
+from headway.exporter.recorder import Phase, Recorder
+from headway.exporter.step_timer import StepTimer
+
+__all__ = ["Phase", "Recorder", "StepTimer"]

@@ -1,0 +1,276 @@
+"""The writing side of a spool: mapped segments that survive the death of the process.
+
+Nothing here blocks on another process. Segments are allocated before they are mapped, because a
+store into a hole of a full disk would kill the training with SIGBUS. What finds no room is
+counted, and told to the reader in a `dropped` event as soon as there is room again."""
+
+import fcntl
+import json
+import mmap
+import os
+import time
+import zlib
+from collections import deque
+from collections.abc import Callable
+from pathlib import Path
+
+from headway.events import Dropped, Event
+from headway.exporter.spool_layout import (
+    BLOCK,
+    HEADER,
+    HEADER_SIZE,
+    MAGIC,
+    NO_STEP,
+    SEGMENT_SUFFIX,
+    SLOTS_AT,
+    STEP_BLOCK,
+    STEP_BODY,
+    STEP_KIND,
+    OpenPhase,
+    Producer,
+    Slot,
+    frame,
+    identity_area,
+    phases_area,
+    salt,
+    segment_name,
+)
+from headway.wire import json_fields
+
+LARGEST_SEGMENT = 1024**2
+SMALLEST_SEGMENT = 16 * 1024
+_RESERVE = 8 * BLOCK
+"""Room at the end of each segment in which a full spool can still say what it dropped."""
+_RETRY_NS = 1_000_000_000
+_MOST_PENDING = 4096
+
+_pack_step = STEP_BODY.pack
+_put_step = STEP_BLOCK.pack_into
+_crc32 = zlib.crc32
+
+
+class SpoolWriter:
+    """Writes the records of one producer.
+
+    Any thread may write and none ever waits: whoever finds another one at work, or itself when a
+    signal handler interrupts it, leaves the record to it. `_busy` needs no lock because the
+    interpreter switches threads, runs signal handlers and raises exceptions from other threads
+    at calls and backward jumps only, and none stands between the test of `_busy` and the block
+    that resets it.
+    """
+
+    def __init__(self, folder: Path, producer: Producer, limit: int) -> None:
+        """Create the producer's folder in the folder of the spools.
+
+        Raises:
+            OSError: the folder cannot be written, or the disk is full.
+        """
+        self._producer = producer
+        self._limit = limit
+        self._size = max(SMALLEST_SEGMENT, min(limit // 8 // 4096 * 4096, LARGEST_SEGMENT))
+        self._segment = 0
+        self._sequence = 0
+        self._salt = 0
+        self._offset = self._end = 0
+        self._full = False
+        self._retry_at = 0
+        self._busy = False
+        self._pending: deque[tuple[Callable[..., None], tuple[object, ...]]] = deque()
+        folder.mkdir(parents=True, exist_ok=True)
+        # A reader sees the folder with its header or not at all.
+        self.folder = folder / f".{producer.producer}"
+        self.folder.mkdir()
+        self._create_header()
+        self._open_segment()
+        self.folder = self.folder.rename(folder / producer.producer)
+
+    def step(
+        self,
+        step: int,
+        attempt: int,
+        start: int,
+        duration: int,
+        data_wait: int,
+        loss: float,
+        samples: int,
+    ) -> None:
+        """Write one completed step."""
+        if self._busy:
+            self._later(self._step, step, attempt, start, duration, data_wait, loss, samples)
+            return
+        self._busy = True
+        try:
+            self._step(step, attempt, start, duration, data_wait, loss, samples)
+        finally:
+            self._busy = False
+        if self._pending:
+            self._drain()
+
+    def event(
+        self, event: Event, attempt: str | None, rank: int | None, monotonic: int, wall: int
+    ) -> None:
+        """Write one event."""
+        self._later(self._event, event, attempt, rank, monotonic, wall)
+
+    def phases(self, phases: list[OpenPhase]) -> None:
+        """Show which phases are open."""
+        self._later(self._phases, phases)
+
+    def close(self, delay: float) -> None:
+        """Tell what was dropped, say that no record will follow, and let go.
+
+        A thread that is at work may finish: that is waited for, `delay` seconds at most.
+        """
+        self._later(self._close)
+        deadline = time.monotonic() + delay
+        while self._pending and time.monotonic() < deadline:
+            time.sleep(0.001)
+            self._drain()
+
+    def _later(self, function: Callable[..., None], *arguments: object) -> None:
+        if len(self._pending) >= _MOST_PENDING:
+            self.slots[Slot.DROPPED] += 1
+            return
+        self._pending.append((function, arguments))
+        self._drain()
+
+    def _drain(self) -> None:
+        while True:
+            if not self._pending or self._busy:
+                return
+            self._busy = True
+            try:
+                function, arguments = self._pending.popleft()
+                function(*arguments)
+            finally:
+                self._busy = False
+
+    def abandon(self) -> None:
+        """Let go without a word: this process is a fork of the one that writes."""
+        os.close(self._lock)
+
+    def _step(
+        self,
+        step: int,
+        attempt: int,
+        start: int,
+        duration: int,
+        data_wait: int,
+        loss: float,
+        samples: int,
+    ) -> None:
+        offset = self._offset
+        if offset >= self._end:
+            if not self._make_room(BLOCK, start + duration):
+                return
+            offset = self._offset
+        sequence = self._sequence
+        body = _pack_step(
+            STEP_KIND, sequence, step, attempt, start, duration, data_wait, loss, samples
+        )
+        _put_step(self._map, offset, body, _crc32(body, self._salt))
+        # No call may stand between these two: an exception from another thread would leave a
+        # number without its block.
+        self._offset = offset + BLOCK
+        self._sequence = sequence + 1
+
+    def _event(
+        self, event: Event, attempt: str | None, rank: int | None, monotonic: int, wall: int
+    ) -> None:
+        about = {"attempt": attempt, "rank": rank, "monotonic": monotonic, "wall": wall}
+        self._frame({**about, "name": event.name, "fields": json_fields(event)}, monotonic)
+
+    def _phases(self, phases: list[OpenPhase]) -> None:
+        begin, area = phases_area(phases)
+        self._header[begin : begin + len(area)] = area
+
+    def _close(self) -> None:
+        self._tell_dropped(reserve=0)
+        self.slots[Slot.CLOSED] = 1
+        os.close(self._lock)
+
+    def _create_header(self) -> None:
+        self._lock = os.open(self.folder / HEADER, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+        fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        os.posix_fallocate(self._lock, 0, HEADER_SIZE)
+        self._header = mmap.mmap(self._lock, HEADER_SIZE)
+        self.slots = memoryview(self._header)[SLOTS_AT : SLOTS_AT + 8 * len(Slot)].cast("q")
+        self.slots[Slot.LAST_STEP] = NO_STEP
+        begin, area = identity_area(self._producer)
+        self._header[begin : begin + len(area)] = area
+        self._phases([])
+        self._header[: len(MAGIC)] = MAGIC
+
+    def _open_segment(self) -> None:
+        segment = self._segment + 1
+        path = self.folder / segment_name(segment)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+        try:
+            os.posix_fallocate(descriptor, 0, self._size)
+            mapped = mmap.mmap(descriptor, self._size)
+        except OSError:
+            path.unlink()
+            raise
+        finally:
+            os.close(descriptor)
+        self._salt = salt(self._producer.producer, segment)
+        self._map = mapped
+        self._segment = segment
+        self._offset = 0
+        self._end = self._size - _RESERVE
+
+    def _make_room(self, size: int, now: int) -> bool:
+        """Return whether `size` bytes fit, in a new segment if need be; count the loss if not."""
+        if self._full and now < self._retry_at:
+            return self._drop()
+        self._retry_at = now + _RETRY_NS
+        try:
+            used = sum(
+                entry.stat().st_size
+                for entry in os.scandir(self.folder)
+                if entry.name.endswith(SEGMENT_SUFFIX)
+            )
+            if used + self._size > self._limit and used:
+                self._full = True
+                return self._drop()
+            self._open_segment()
+        except OSError:
+            self._full = True
+            return self._drop()
+        self._full = False
+        self._tell_dropped(reserve=_RESERVE)
+        return self._offset + size <= self._end or self._drop()
+
+    def _drop(self) -> bool:
+        self._end = min(self._end, self._offset)  # later, smaller records must not overtake it
+        self.slots[Slot.DROPPED] += 1
+        return False
+
+    def _tell_dropped(self, reserve: int) -> None:
+        count = self.slots[Slot.DROPPED] - self.slots[Slot.DROPPED_WRITTEN]
+        if not count:
+            return
+        self._end = self._size - reserve
+        monotonic, wall = time.monotonic_ns(), time.time_ns()
+        event = Dropped(count=count, reason=f"spool full at {self._limit} bytes, or disk full")
+        self._event(event, None, self._producer.rank, monotonic, wall)
+        self.slots[Slot.DROPPED_WRITTEN] += count
+
+    def _frame(self, values: dict[str, object], now: int) -> None:
+        payload = json.dumps({"sequence": self._sequence, **values}).encode()
+        start, size = frame(payload, self._salt)
+        if size > self._size - _RESERVE:
+            self.slots[Slot.DROPPED] += 1
+            return
+        if self._offset + size > self._end:
+            if not self._make_room(size, now):
+                return
+            # The new segment has a salt and, after a `dropped` event, a sequence of its own.
+            payload = json.dumps({"sequence": self._sequence, **values}).encode()
+            start, _ = frame(payload, self._salt)
+        offset, sequence = self._offset, self._sequence
+        begin = offset + len(start)
+        self._map[begin : begin + len(payload)] = payload
+        self._map[offset:begin] = start
+        self._offset = offset + size
+        self._sequence = sequence + 1

@@ -1,0 +1,99 @@
+"""The handle that `Recorder.step` returns: the only code that runs at every training step.
+
+One object serves all steps of a recorder, and what is normal takes no branch into other code:
+about a microsecond per step is the budget. Reads of shared state are laid out so that an
+exception raised by another thread (NVRx restarts that way) leaves it consistent.
+"""
+
+import math
+import time
+from typing import TYPE_CHECKING
+
+from headway.exporter.spool_layout import Slot
+from headway.step_blocks import UNKNOWN_SAMPLES
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from headway.exporter.recorder import Recorder
+    from headway.exporter.spool_writer import SpoolWriter
+
+_ACTIVITY, _LAST_STEP, _STEP_START = (
+    int(Slot.ACTIVITY),
+    int(Slot.LAST_STEP),
+    int(Slot.STEP_START),
+)
+_NAN = math.nan
+_now = time.monotonic_ns
+
+
+class StepTimer:
+    """Measures one step; set `loss` (a float) and `samples` (consumed so far) inside the block."""
+
+    __slots__ = (
+        "attempt",
+        "data_wait",
+        "expected",
+        "loss",
+        "number",
+        "recorder",
+        "samples",
+        "slots",
+        "start",
+        "writer",
+    )
+
+    def __init__(self, recorder: "Recorder") -> None:
+        """Make a handle that records nothing until it has a writer."""
+        self.recorder = recorder
+        self.writer: SpoolWriter | None = None
+        self.slots: memoryview | None = None
+        self.attempt = 0
+        self.expected: int | None = None
+        self.number = 0
+        self.start = 0
+        self.data_wait = 0
+        self.loss: float | None = None
+        self.samples: int | None = None
+
+    def __enter__(self) -> "StepTimer":
+        """Start the step."""
+        slots = self.slots
+        if slots is not None:
+            slots[_STEP_START] = self.start = _now()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: "TracebackType | None",
+    ) -> None:
+        """Record the step as completed, unless an exception cut it short."""
+        end = _now()
+        start, slots, writer = self.start, self.slots, self.writer
+        if not start or slots is None or writer is None:
+            return
+        self.start = 0
+        slots[_STEP_START] = 0
+        if error is not None:
+            self.recorder.step_cut_short(start, end, error)
+            return
+        loss, samples, data_wait = self.loss, self.samples, self.data_wait
+        if loss is None:
+            loss = _NAN
+        elif loss.__class__ is not float or loss - loss != 0.0:
+            loss = self.recorder.plain_loss(loss, self.number)
+        if samples is None:
+            samples = UNKNOWN_SAMPLES
+        elif samples.__class__ is not int:
+            samples = self.recorder.plain_samples(samples)
+        self.data_wait = 0
+        number = self.number
+        self.expected = number + 1
+        try:
+            writer.step(number, self.attempt, start, end - start, data_wait, loss, samples)
+        except Exception as failure:  # the boundary that protects the training
+            self.recorder.suppressed(failure)
+        slots[_ACTIVITY] = end
+        slots[_LAST_STEP] = number
