@@ -133,10 +133,11 @@ def attempts_lane(report: Report, intervals: Sequence[Interval], zone: tzinfo) -
 def steps_over_time(report: Report, points: Sequence[Mapping[str, Any]], zone: tzinfo) -> go.Figure:
     """Return completed steps over time; a rollback is visible as a fall."""
     figure = go.Figure()
+    line = curve(report, points)
     figure.add_scatter(
         name="Step",
-        x=[_local(point["time"], zone) for point in points],
-        y=[point["step"] for point in points],
+        x=[_local(time, zone) for time, _ in line],
+        y=[step for _, step in line],
         mode="lines",
         line={"color": metrics.category("productive").colour, "width": 2},
         hovertemplate="Step %{y:,}<br>%{x|%H:%M:%S}<extra></extra>",
@@ -181,6 +182,26 @@ def steps_over_time(report: Report, points: Sequence[Mapping[str, Any]], zone: t
     figure.update_yaxes(title="Step", rangemode="tozero", tickformat=",d")
     _time_axis(figure, report, zone)
     return figure
+
+
+def curve(report: Report, points: Sequence[Mapping[str, Any]]) -> list[tuple[int, int]]:
+    """Return the corners (time, step) of the step curve, each rollback as a fall.
+
+    The curve falls where the new attempt starts, to the step that it restored: 574 done at 574,
+    an attempt from 634 that restored 500 gives (574, 574) (634, 574) (634, 500).
+    """
+    attempts = {one["attempt"]: one for one in report["attempt_list"]}
+    corners: list[tuple[int, int]] = []
+    before = None
+    for point in points:
+        attempt = attempts.get(point["attempt"])
+        if attempt is not None and point["attempt"] != before and attempt["resumed"] is not None:
+            if corners:
+                corners.append((max(attempt["start"], corners[-1][0]), corners[-1][1]))
+            corners.append((corners[-1][0] if corners else attempt["start"], attempt["resumed"]))
+        corners.append((point["time"], point["step"]))
+        before = point["attempt"]
+    return corners
 
 
 def rollback_distance(report: Report) -> go.Figure:

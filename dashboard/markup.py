@@ -18,12 +18,18 @@ STYLE = f"""<style>
 .hw-box {{ overflow-x: auto; }}
 .hw-table {{ border-collapse: collapse; width: 100%; font-size: 0.9rem;
   font-variant-numeric: tabular-nums; }}
-.hw-table th {{ text-align: left; font-weight: 600; opacity: 0.75; white-space: nowrap; }}
+.hw-table th {{ text-align: left; font-weight: 600; opacity: 0.75; }}
+.hw-table.hw-narrow {{ width: auto; }}
 .hw-table th, .hw-table td {{ padding: 0.45rem 1rem 0.45rem 0; vertical-align: middle;
   border-bottom: 1px solid rgba(123,135,148,0.35); }}
 .hw-table tr:last-child td {{ border-bottom: none; }}
-.hw-table .hw-number {{ text-align: right; white-space: nowrap; }}
-.hw-table .hw-short {{ white-space: nowrap; }}
+.hw-table .hw-number {{ text-align: right; }}
+.hw-table td.hw-number, .hw-table td.hw-short {{ white-space: nowrap; }}
+.hw-table a {{ display: inline-block; white-space: normal; overflow-wrap: anywhere;
+  min-width: 8rem; max-width: 20rem; }}
+@media (max-width: 640px) {{ .hw-table a {{ max-width: 9rem; }} }}
+.st-key-stats > div {{ flex: 1 1 10rem; width: auto; max-width: 20rem; }}
+.st-key-stats > div:nth-child(-n+2) {{ flex-basis: 15rem; }}
 .hw-table a {{ color: inherit; text-decoration: underline; text-underline-offset: 3px;
   font-weight: 600; }}
 .hw-bar {{ display: flex; height: 0.9rem; min-width: 9rem; overflow: hidden; border-radius: 3px;
@@ -49,8 +55,14 @@ class Markup:
 Cell = str | Markup
 
 
-def table(columns: Sequence[str], rows: Sequence[Sequence[Cell]], wide: Sequence[int] = ()) -> str:
+def table(
+    columns: Sequence[str],
+    rows: Sequence[Sequence[Cell]],
+    wide: Sequence[int] = (),
+    narrow: bool = False,
+) -> str:
     """Return a table; columns that start with `#` hold numbers, `wide` ones may wrap."""
+    name = "hw-table hw-narrow" if narrow else "hw-table"
 
     def kind(index: int) -> str:
         if columns[index].startswith("#"):
@@ -68,7 +80,7 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[Cell]], wide: Sequence
         for row in rows
     )
     return (
-        f'<div class="hw-box"><table class="hw-table"><thead><tr>{head}</tr></thead>'
+        f'<div class="hw-box"><table class="{name}"><thead><tr>{head}</tr></thead>'
         f"<tbody>{body}</tbody></table></div>"
     )
 

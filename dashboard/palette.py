@@ -47,6 +47,8 @@ GRID = "rgba(123,135,148,0.25)"
 def theme_options() -> Mapping[str, str]:
     """Return Streamlit's theme settings for both looks; the reader's system chooses one."""
     options = {
+        "theme.paddingTop": "1rem",
+        "theme.paddingBottom": "3rem",
         "theme.baseRadius": "6px",
         "theme.showWidgetBorder": "true",
         "theme.metricValueFontSize": "1.65rem",

@@ -59,11 +59,6 @@ def definition(report: Report, ratio: str) -> str:
     return text
 
 
-def state(report: Report) -> str:
-    """Return the state of the run with its moment: `completed 2026-11-29 16:36:44 UTC`."""
-    return str(report["state"])
-
-
 def data_age(report: Report, now: int, refresh: float, zone: tzinfo) -> str:
     """Return how old the numbers are and whether they still change."""
     if report["end"] is not None and not report["provisional"]:
@@ -71,7 +66,7 @@ def data_age(report: Report, now: int, refresh: float, zone: tzinfo) -> str:
     age = duration(max(0, now - report["as_of"]) // _SECOND * _SECOND)
     return (
         f"As of {when(report['as_of'], zone)}, {age} old; provisional, "
-        f"refreshed every {duration(int(refresh * _SECOND))}."
+        f"refreshed every {refresh:g} s."
     )
 
 

@@ -65,9 +65,7 @@ def _stats(
     incidents: int,
 ) -> None:
     weight = "GPU time held" if all(map(totals.in_gpu_time, runs)) else "elapsed time"
-    with st.container(horizontal=True, gap="small"):
-        st.metric("Runs", count(len(runs)), border=True, width=150)
-        st.metric("Live", count(len(live)), border=True, width=150)
+    with st.container(horizontal=True, gap="small", key="stats"):
         for title, ratio, meaning in (
             ("Training goodput", "training_goodput", metrics.TRAINING_GOODPUT),
             ("Infrastructure goodput", "infrastructure_goodput", metrics.INFRASTRUCTURE_GOODPUT),
@@ -77,14 +75,14 @@ def _stats(
                 title,
                 UNKNOWN if found is None else ratio_range(*found),
                 border=True,
-                width=240,
                 help=f"{meaning} Over all runs, each weighted by its {weight}.",
             )
+        st.metric("Runs", count(len(runs)), border=True, help="Runs that the collector knows.")
+        st.metric("Live", count(len(live)), border=True, help="Runs that have not ended.")
         st.metric(
             "Open incidents",
             count(incidents),
             border=True,
-            width=170,
             help="Incidents of live runs that no attempt has put behind it yet.",
         )
 

@@ -8,6 +8,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import streamlit as st
 
 from headway.dashboard import markup, source
+from headway.dashboard.palette import LOOKS, Look
 from headway.storage.client import CollectorError
 
 
@@ -18,6 +19,11 @@ def zone() -> tzinfo:
         return ZoneInfo(name) if name else UTC
     except (ZoneInfoNotFoundError, ValueError):
         return UTC
+
+
+def look() -> Look:
+    """Return the colours that the reader's browser shows."""
+    return LOOKS[st.context.theme.type or "light"]
 
 
 def now() -> int:

@@ -5,6 +5,7 @@ import streamlit as st
 
 from headway.dashboard import charts, markup, sentences, source
 from headway.dashboard.source import RunData
+from headway.dashboard.totals import in_gpu_time
 from headway.dashboard.views import reader
 from headway.storage.client import CollectorError
 from headway.wording import UNKNOWN, count, counted, duration, percent, ratio_range, when
@@ -76,7 +77,7 @@ def _show(run: str, live: bool) -> None:
 
 
 def _stats(report: charts.Report) -> None:
-    with st.container(horizontal=True, gap="small"):
+    with st.container(horizontal=True, gap="small", key="stats"):
         for title, ratio in (
             ("Training goodput", "training_goodput"),
             ("Infrastructure goodput", "infrastructure_goodput"),
@@ -88,7 +89,6 @@ def _stats(report: charts.Report) -> None:
                 delta_color="off",
                 delta_arrow="off",
                 border=True,
-                width=290,
                 help=sentences.definition(report, ratio),
             )
         restarts = sentences.restarts(report)
@@ -121,9 +121,16 @@ def _stats(report: charts.Report) -> None:
                 delta_color="off",
                 delta_arrow="off",
                 border=True,
-                width=220,
                 help=meaning,
             )
+
+    if in_gpu_time(report):
+        gpu_time = report["gpu_time"]
+        held = "" if gpu_time["gpus"] is None else f" ({counted(gpu_time['gpus'], 'GPU')} held)"
+        st.caption(
+            f"In GPU time{held}: training {ratio_range(**gpu_time['training_goodput'])}, "
+            f"infrastructure {ratio_range(**gpu_time['infrastructure_goodput'])}."
+        )
 
 
 def _ledger(report: charts.Report) -> None:
@@ -217,7 +224,7 @@ def _recovery(report: charts.Report) -> None:
             for layer, found in sorted(report["restarts"].items())
         ]
         columns = ("Recovered by", *(f"#{sentences.plain(cause)}" for cause in causes))
-        st.html(markup.table(columns, rows))
+        st.html(markup.table(columns, rows, narrow=True))
     else:
         st.caption("No restart so far.")
     if report["incidents"]:
@@ -271,4 +278,8 @@ def _problems(report: charts.Report) -> None:
 
 
 def _plot(figure: go.Figure, key: str, description: str) -> None:
+    ink = reader.look().text
+    figure.update_layout(font_color=ink)
+    figure.update_xaxes(tickfont_color=ink, title_font_color=ink)
+    figure.update_yaxes(tickfont_color=ink, title_font_color=ink)
     st.plotly_chart(figure, key=key, config=_CHART, alt=description)
