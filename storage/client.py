@@ -100,20 +100,26 @@ class CollectorClient:
     def _get(self, path: str, query: Mapping[str, int] | None = None) -> dict[str, Any]:
         try:
             response = self._http.get(path, params=query)
-            answer = response.json()
         except httpx.HTTPError as error:
             raise CollectorUnreachable(
                 f"No collector answers at {self._endpoint} ({error}).",
                 "Start one with `headway collect`, or set HEADWAY_ENDPOINT to its address.",
             ) from error
-        except ValueError as error:
+        answer = _object(response)
+        if response.is_success and answer is not None:
+            return answer
+        if answer is None or "error" not in answer:
             raise CollectorUnreachable(
                 f"What answers at {self._endpoint} is no Headway collector.",
                 "Set HEADWAY_ENDPOINT to the collector's address.",
-            ) from error
-        if response.is_success and isinstance(answer, dict):
-            return answer
-        sentence, next_step = str(answer.get("error")), str(answer.get("next"))
-        if response.status_code == httpx.codes.NOT_FOUND:
-            raise UnknownRun(sentence, next_step)
-        raise CollectorRefused(sentence, next_step)
+            )
+        kind = UnknownRun if response.status_code == httpx.codes.NOT_FOUND else CollectorRefused
+        raise kind(str(answer["error"]), str(answer.get("next", "")))
+
+
+def _object(response: httpx.Response) -> dict[str, Any] | None:
+    try:
+        answer = response.json()
+    except ValueError:
+        return None
+    return answer if isinstance(answer, dict) else None

@@ -75,6 +75,9 @@ class CollectorSettings(Settings):
     body_limit: Annotated[int, "Largest inflated request in bytes."] = 32 * 1024**2
     commit_interval: Annotated[float, "Longest time between two commits in seconds."] = 0.2
     commit_records: Annotated[int, "Records that force a commit."] = 10_000
+    queue_limit: Annotated[
+        int, "Largest total of requests that wait for a commit, in bytes; more are turned away."
+    ] = 256 * 1024**2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

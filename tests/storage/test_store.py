@@ -11,12 +11,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from headway import step_blocks, wire
-from headway.events import Envelope, Fault, Heartbeat, Note, RunConfigured, Steps, StepsSummary
+from headway import wire
+from headway.events import Envelope, Fault, Heartbeat, Note, RunConfigured, StepsSummary
 from headway.storage.store import EventStore, Quarantined, StoreError
-
-SECOND = 10**9
-PRODUCER = "ab" * 16
+from records import PRODUCER, SECOND, record, steps
 
 
 @pytest.fixture
@@ -24,36 +22,6 @@ def store(tmp_path: Path) -> Iterator[EventStore]:
     opened = EventStore.open(tmp_path / "events.duckdb")
     yield opened
     opened.close()
-
-
-def record(sequence: int, event, producer: str = PRODUCER, count: int = 1) -> Envelope:
-    """Return an envelope whose newest record is `sequence`, one second after the other."""
-    return Envelope(
-        producer=producer,
-        anchor=1_700_000_000 * SECOND,
-        first_sequence=sequence - count + 1,
-        last_sequence=sequence,
-        run="llama-1",
-        attempt="a1",
-        rank=0,
-        node="n1",
-        boot_id="b1",
-        wall=(1_700_000_000 + sequence) * SECOND,
-        monotonic=sequence * SECOND,
-        event=event,
-    )
-
-
-def steps(first: int, last: int, producer: str = PRODUCER) -> Envelope:
-    """Return steps whose numbers are their sequence numbers and that end on the second."""
-    packed = step_blocks.pack(
-        step_blocks.Step(
-            start=(number - 1) * SECOND, duration=SECOND, loss=float(number), samples=number
-        )
-        for number in range(first, last + 1)
-    )
-    event = Steps(first_step=first, version=step_blocks.VERSION, packed=packed)
-    return record(last, event, producer, last - first + 1)
 
 
 def singles(envelopes: list[Envelope]) -> list[Envelope]:
@@ -93,7 +61,7 @@ def deliveries(draw: st.DrawFn) -> list[list[Envelope]]:
 
 
 @settings(
-    deadline=None, max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    deadline=None, max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(batches=deliveries())
 def test_any_delivery_of_a_producers_records_stores_each_of_them_once(

@@ -1,0 +1,213 @@
+"""The collector's HTTP: OTLP in, ledgers and metrics out.
+
+Handlers that compute run in threads; only reading a body and waiting for its commit is
+asynchronous. Every error is JSON: `error` says what is wrong, `next` what to do.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from http import HTTPStatus
+
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.routing import Route
+
+from headway.collector import otlp
+from headway.collector.access import TokenCheck
+from headway.collector.curve import step_curve
+from headway.collector.exposition import exposition
+from headway.collector.ingest import Busy
+from headway.collector.ledgers import LedgerFailed, NoSuchRun, Snapshot
+from headway.collector.service import Service
+
+_RETRY_AFTER = {"Retry-After": "1"}
+_DEFAULT_POINTS = 2000
+_MOST_POINTS = 100_000
+
+
+def application(service: Service, on_ready: Callable[[], None] = lambda: None) -> Starlette:
+    """Return the ASGI application; its lifespan starts and closes the service."""
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        service.start(on_ready)
+        yield
+        await run_in_threadpool(service.close)
+
+    app = Starlette(
+        routes=[
+            Route("/v1/logs", take_logs, methods=["POST"]),
+            Route("/healthz", healthz),
+            Route("/readyz", readyz),
+            Route("/metrics", metrics),
+            Route("/api/v1/runs", runs),
+            # A run's name may hold a slash, so it is matched as a path.
+            Route("/api/v1/runs/{run:path}/report", run_report),
+            Route("/api/v1/runs/{run:path}/intervals", run_intervals),
+            Route("/api/v1/runs/{run:path}/steps", run_steps),
+        ],
+        middleware=[Middleware(TokenCheck, token=service.settings.token)],
+        exception_handlers={
+            HTTPException: _http_error,
+            NoSuchRun: _no_such_run,
+            LedgerFailed: _ledger_failed,
+        },
+        lifespan=lifespan,
+    )
+    app.state.service = service
+    return app
+
+
+async def take_logs(request: Request) -> Response:
+    """Store or quarantine the records of one OTLP request; 200 only once that is durable."""
+    service = _service(request)
+    content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    try:
+        committer = service.committer
+        decoded = await run_in_threadpool(
+            otlp.decode,
+            await _body(request, service.settings.body_limit),
+            content_type=content_type,
+            encoding=request.headers.get("content-encoding", "").strip().lower(),
+            limit=service.settings.body_limit,
+            received=service.clock(),
+        )
+        await asyncio.wrap_future(committer.submit(decoded))
+    except otlp.MalformedRequest as error:
+        return _error(HTTPStatus.BAD_REQUEST, error, "Do not send this request again.")
+    except otlp.TooLarge as error:
+        return _error(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, error, "Send smaller batches.")
+    except Busy as error:
+        return _error(HTTPStatus.SERVICE_UNAVAILABLE, error, "Send it again later.", _RETRY_AFTER)
+    return Response(otlp.response(decoded, content_type), media_type=content_type)
+
+
+def healthz(_: Request) -> Response:
+    """Answer while the process lives."""
+    return PlainTextResponse("ok\n")
+
+
+def readyz(request: Request) -> Response:
+    """Answer 200 once events are taken and every ledger is rebuilt."""
+    if _service(request).ready:
+        return PlainTextResponse("ready\n")
+    return _error(
+        HTTPStatus.SERVICE_UNAVAILABLE,
+        "the collector is not ready: ledgers are being rebuilt",
+        "Ask again in a moment.",
+        _RETRY_AFTER,
+    )
+
+
+def metrics(request: Request) -> Response:
+    """Answer a scrape."""
+    content, content_type = exposition(_service(request), request.headers.get("accept", ""))
+    return Response(content, headers={"Content-Type": content_type})
+
+
+def runs(request: Request) -> Response:
+    """Answer with the summary of every run, the newest first."""
+    snapshots = _service(request).ledgers.snapshots()
+    return JSONResponse({"runs": [snapshot.summary for snapshot in snapshots]})
+
+
+def run_report(request: Request) -> Response:
+    """Answer with the report of one run."""
+    return _answer(request, lambda snapshot: snapshot.report)
+
+
+def run_intervals(request: Request) -> Response:
+    """Answer with the intervals of one run's ledger."""
+    return _answer(
+        request,
+        lambda snapshot: {
+            "intervals": [
+                {
+                    "start": interval.start,
+                    "end": interval.end,
+                    "category": interval.category,
+                    "part": interval.part,
+                    "attempt": interval.attempt,
+                    "first_step": interval.first_step,
+                    "last_step": interval.last_step,
+                }
+                for interval in snapshot.ledger.intervals
+            ]
+        },
+    )
+
+
+def run_steps(request: Request) -> Response:
+    """Answer with the step curve of one run, thinned to `points`."""
+    asked = request.query_params.get("points", str(_DEFAULT_POINTS))
+    if not asked.isdecimal() or not 2 <= int(asked) <= _MOST_POINTS:
+        return _error(
+            HTTPStatus.BAD_REQUEST,
+            f"points must be a number from 2 to {_MOST_POINTS}, got {asked!r}",
+            f"Leave it out for {_DEFAULT_POINTS}.",
+        )
+    return _answer(
+        request,
+        lambda snapshot: {"points": step_curve(snapshot.ledger.intervals, int(asked))},
+    )
+
+
+def _answer(request: Request, content: Callable[[Snapshot], object]) -> Response:
+    snapshot = _service(request).ledgers.snapshot(request.path_params["run"])
+    headers = {"ETag": f'"{snapshot.version}"'}
+    if request.headers.get("if-none-match") == headers["ETag"]:
+        return Response(status_code=HTTPStatus.NOT_MODIFIED, headers=headers)
+    return JSONResponse(content(snapshot), headers=headers)
+
+
+async def _body(request: Request, limit: int) -> bytes:
+    chunks, size = [], 0
+    async for chunk in request.stream():
+        size += len(chunk)
+        if size > limit:
+            raise otlp.TooLarge(f"the body holds more than {limit} bytes")
+        chunks.append(chunk)
+    return b"".join(chunks)
+
+
+def _service(request: Request) -> Service:
+    service: Service = request.app.state.service
+    return service
+
+
+def _error(
+    status: int, error: object, next_step: str, headers: dict[str, str] | None = None
+) -> JSONResponse:
+    content = {"error": str(error), "next": next_step}
+    return JSONResponse(content, status_code=status, headers=headers)
+
+
+def _no_such_run(_: Request, error: Exception) -> Response:
+    return _error(
+        HTTPStatus.NOT_FOUND,
+        error,
+        "List the runs with `headway report`, or wait until the agent has shipped its events.",
+    )
+
+
+def _ledger_failed(_: Request, error: Exception) -> Response:
+    return _error(
+        HTTPStatus.INTERNAL_SERVER_ERROR,
+        error,
+        "Its events are safe; please report the collector's log.",
+    )
+
+
+def _http_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)  # noqa: S101  # Starlette routes only these here
+    return _error(
+        error.status_code,
+        f"{request.method} {request.url.path}: {error.detail}",
+        "See GET /api/v1/runs.",
+        dict(error.headers or {}),
+    )

@@ -1,0 +1,111 @@
+"""The collector's metrics for Prometheus, as `headway.metrics` declares them.
+
+A run's metrics come from its ledger here, since a dead rank's own metrics vanish exactly when
+they matter.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from prometheus_client import CollectorRegistry
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.exposition import choose_encoder
+from prometheus_client.registry import Collector
+
+from headway.collector.ingest import Busy
+from headway.collector.ledgers import Snapshot
+from headway.collector.service import Service
+from headway.events import LAYERS
+from headway.metrics import METRICS
+
+Sample = tuple[str, tuple[str, ...], float | None]
+"""Metric name, values of its declared labels, value; `None` is unknown and left out."""
+
+_SECOND = 1e9
+
+
+def exposition(service: Service, accept: str) -> tuple[bytes, str]:
+    """Return the metrics in the format that a scraper accepts, and its content type."""
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(_Families(service))
+    encode, content_type = choose_encoder(accept)
+    return encode(registry), content_type
+
+
+def run_samples(snapshot: Snapshot, now: int) -> Iterator[Sample]:
+    """Yield the metrics of one run."""
+    report = snapshot.report
+    run = report["run"]
+    for ratio in ("training_goodput", "infrastructure_goodput"):
+        for bound, value in report[ratio].items():
+            yield f"headway_{ratio}_ratio", (run, bound), value
+    for category, time in report["categories"].items():
+        yield "headway_category_seconds", (run, category), time / _SECOND
+    steps, checkpoint = report["steps"], report["checkpoint"]
+    yield "headway_elapsed_seconds", (run,), report["elapsed_ns"] / _SECOND
+    yield "headway_highest_step", (run,), steps["highest"]
+    yield "headway_steps_executed_total", (run,), steps["executed"]
+    yield "headway_attempts_total", (run,), report["attempts"]
+    # A counter that starts at 0 before the first restart shows the first one as an increase.
+    restarts = dict.fromkeys(LAYERS, 0)
+    restarts |= {layer: sum(causes.values()) for layer, causes in report["restarts"].items()}
+    for layer, count in restarts.items():
+        yield "headway_restarts_total", (run, layer), count
+    yield "headway_attempts_without_durable_step", (run,), attempts_without_durable_step(report)
+    yield "headway_rolled_back_steps_total", (run,), steps["executed"] - steps["surviving"]
+    age = None if checkpoint is None else checkpoint["age_s"]
+    yield "headway_checkpoint_age_seconds", (run,), age
+    yield "headway_steps_at_risk", (run,), report["steps_at_risk"]
+    yield "headway_dropped_events_total", (run,), report["dropped_events"]
+    yield "headway_last_event_age_seconds", (run,), max(0, now - snapshot.newest) / _SECOND
+
+
+def attempts_without_durable_step(report: Mapping[str, Any]) -> int:
+    """Return the attempts begun since a durable checkpoint last held more than all before it.
+
+    Example: a checkpoint of step 500 is durable; three attempts resume from it and die: 3.
+    """
+    highest = -1
+    since: int | None = None
+    durable = [item for item in report["checkpoints"] if item["state"] in ("claimed", "verified")]
+    for checkpoint in sorted(durable, key=lambda item: item["finalized"] or 0):
+        if checkpoint["step"] > highest:
+            highest, since = checkpoint["step"], checkpoint["finalized"]
+    return sum(since is None or attempt["start"] >= since for attempt in report["attempt_list"])
+
+
+def ingest_samples(service: Service) -> Iterator[Sample]:
+    """Yield the metrics of the collector itself."""
+    try:
+        counts = service.committer.counts()
+    except Busy:
+        return
+    for outcome, count in counts.items():
+        yield "headway_ingest_records_total", (outcome,), count
+    yield "headway_ingest_open_gaps", (), service.store.num_gaps
+
+
+class _Families(Collector):
+    """Samples grouped by metric, with the declared description of each."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+
+    def collect(self) -> Iterable[GaugeMetricFamily | CounterMetricFamily]:
+        samples = list(ingest_samples(self._service))
+        now = self._service.clock()
+        for snapshot in self._service.ledgers.snapshots():
+            samples += run_samples(snapshot, now)
+        by_name = defaultdict(list)
+        for name, labels, value in samples:
+            if value is not None:
+                by_name[name].append((labels, value))
+        for name, metric in METRICS.items():
+            if name not in by_name:
+                continue
+            family_of = CounterMetricFamily if metric.kind == "counter" else GaugeMetricFamily
+            family = family_of(name, metric.description, labels=metric.labels)
+            for labels, value in by_name[name]:
+                family.add_metric(labels, value)
+            yield family

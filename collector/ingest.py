@@ -1,0 +1,145 @@
+"""One thread commits what requests bring, many requests in one transaction.
+
+A request is acknowledged only after its commit. Requests that arrive during a commit share the
+next one, so the rate grows with the load; what waits is bounded, and more is turned away.
+"""
+
+import logging
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+
+from headway.collector.otlp import Decoded
+from headway.events import Envelope
+from headway.settings import CollectorSettings
+from headway.storage.store import EventStore
+
+_LOG = logging.getLogger(__name__)
+
+OUTCOMES = ("stored", "duplicate", "quarantined")
+
+
+class Busy(RuntimeError):  # noqa: N818  # the condition reads as a name
+    """No more can wait for a commit now; later it can."""
+
+
+@dataclass(slots=True)
+class _Waiting:
+    """One request that waits for its commit."""
+
+    decoded: Decoded
+    done: Future[None] = field(default_factory=Future)
+
+    @property
+    def num_records(self) -> int:
+        return sum(
+            envelope.last_sequence - envelope.first_sequence + 1
+            for envelope in self.decoded.envelopes
+        ) + len(self.decoded.quarantined)
+
+
+class Committer:
+    """The only writer of the store; hands stored envelopes on to `publish`."""
+
+    def __init__(
+        self,
+        store: EventStore,
+        settings: CollectorSettings,
+        publish: Callable[[Sequence[Envelope]], None],
+    ) -> None:
+        """Start the thread; `publish` is called after each commit, before it is acknowledged."""
+        self._store = store
+        self._settings = settings
+        self._publish = publish
+        self._condition = threading.Condition()
+        self._waiting: list[_Waiting] = []
+        self._num_waiting = 0
+        self._size = 0
+        self._closed = False
+        self._counts = Counter(dict.fromkeys(OUTCOMES, 0))
+        self._thread = threading.Thread(target=self._run, name="headway-commit", daemon=True)
+        self._thread.start()
+
+    def submit(self, decoded: Decoded) -> Future[None]:
+        """Queue a request; the future is done once it is stored or quarantined.
+
+        Raises:
+            Busy: too much waits already, or the collector is stopping.
+        """
+        with self._condition:
+            if self._closed:
+                raise Busy("the collector is stopping")
+            if self._waiting and self._size + decoded.size > self._settings.queue_limit:
+                raise Busy(f"{self._size} bytes of requests wait for a commit")
+            waiting = _Waiting(decoded)
+            # From here on a client that goes away cannot cancel what will be stored.
+            waiting.done.set_running_or_notify_cancel()
+            self._waiting.append(waiting)
+            self._num_waiting += waiting.num_records
+            self._size += decoded.size
+            self._condition.notify()
+        return waiting.done
+
+    def counts(self) -> dict[str, int]:
+        """Return the records received so far by what became of them."""
+        with self._condition:
+            return dict(self._counts)
+
+    def close(self) -> None:
+        """Commit what waits and end the thread."""
+        with self._condition:
+            self._closed = True
+            self._condition.notify()
+        self._thread.join()
+
+    def _run(self) -> None:
+        committed = -self._settings.commit_interval
+        while taken := self._take(committed + self._settings.commit_interval):
+            self._commit(taken)
+            committed = time.monotonic()
+
+    def _take(self, not_before: float) -> list[_Waiting]:
+        """Wait for work, then for its time or enough of it; empty means closed."""
+        with self._condition:
+            self._condition.wait_for(lambda: self._waiting or self._closed)
+            self._condition.wait_for(
+                lambda: self._closed or self._num_waiting >= self._settings.commit_records,
+                timeout=max(0.0, not_before - time.monotonic()),
+            )
+            taken, self._waiting = self._waiting, []
+            self._num_waiting = 0
+            return taken
+
+    def _commit(self, taken: list[_Waiting]) -> None:
+        envelopes = [envelope for waiting in taken for envelope in waiting.decoded.envelopes]
+        quarantined = [item for waiting in taken for item in waiting.decoded.quarantined]
+        try:
+            appended = self._store.append(envelopes, quarantined)
+        except Exception as error:
+            # The thread must outlive any failure: without it nothing is stored any more. And one
+            # request that cannot be stored must not hold up the others.
+            if len(taken) > 1:
+                for waiting in taken:
+                    self._commit([waiting])
+                return
+            _LOG.exception("a commit failed; the client is asked to send again")
+            self._finish(taken, Busy(f"the events could not be stored: {error}"))
+            return
+        with self._condition:
+            self._counts["stored"] += appended.num_stored
+            self._counts["duplicate"] += appended.num_duplicate
+            self._counts["quarantined"] += appended.num_quarantined
+        self._publish(appended.envelopes)
+        self._finish(taken, None)
+
+    def _finish(self, taken: list[_Waiting], error: Exception | None) -> None:
+        with self._condition:
+            self._size -= sum(waiting.decoded.size for waiting in taken)
+        for waiting in taken:
+            if error is None:
+                waiting.done.set_result(None)
+            else:
+                waiting.done.set_exception(error)

@@ -1,0 +1,153 @@
+"""The ledger of every run, kept current from the events that are stored.
+
+A snapshot is computed when somebody asks and something changed: new events, or time itself while
+the run is live, and then at most once a second. Knows no database and reads an injected clock.
+"""
+
+import logging
+import threading
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from headway.events import Envelope, RunStarted
+from headway.ledger import Ledger, Timeline
+from headway.report import report, summary
+
+_LOG = logging.getLogger(__name__)
+
+_LIVE_STEP = 1_000_000_000
+"""A live ledger is at most this old, in nanoseconds."""
+
+
+class NoSuchRun(LookupError):  # noqa: N818  # the condition reads as a name
+    """A run id or name of which no event is stored."""
+
+
+class LedgerFailed(RuntimeError):  # noqa: N818  # the condition reads as a name
+    """The events of a run are stored, but its ledger could not be computed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """A run's ledger at one moment and what is derived from it; equal versions are equal."""
+
+    version: str
+    ledger: Ledger
+    report: dict[str, Any]
+    summary: dict[str, Any]
+    newest: int
+
+
+class _Run:
+    """One run's timeline with the snapshot that was computed last."""
+
+    def __init__(self, run: str, clock: Callable[[], int]) -> None:
+        self.lock = threading.Lock()
+        self.name = run.rpartition("-")[0] or run
+        self.started: int | None = None
+        self._run = run
+        self._clock = clock
+        self._timeline = Timeline(run)
+        self._num_changes = 0
+        self._newest = 0
+        self._failure: Exception | None = None
+        self._snapshot: Snapshot | None = None
+        self._computed = (-1, 0)
+
+    def add(self, envelopes: Sequence[Envelope]) -> None:
+        for envelope in envelopes:
+            time = envelope.anchor + envelope.monotonic
+            self.started = time if self.started is None else min(self.started, time)
+            self._newest = max(self._newest, time)
+            if isinstance(envelope.event, RunStarted):
+                self.name = envelope.event.run_name
+        with self.lock:
+            self._num_changes += 1
+            try:
+                self._timeline.add(envelopes)
+            except Exception as error:
+                # The events are stored and must be acknowledged, whatever became of the ledger.
+                _LOG.exception("the ledger of %r did not take new events", self._run)
+                self._failure = error
+
+    def snapshot(self) -> Snapshot:
+        with self.lock:
+            now = self._clock()
+            changes, as_of = self._computed
+            if (
+                self._snapshot is not None
+                and changes == self._num_changes
+                and (not self._snapshot.report["provisional"] or now - as_of < _LIVE_STEP)
+            ):
+                return self._snapshot
+            try:
+                if self._failure is not None:
+                    raise self._failure
+                ledger = self._timeline.ledger(now)
+                self._snapshot = Snapshot(
+                    version=f"{self._num_changes}-{now}",
+                    ledger=ledger,
+                    report=report(ledger),
+                    summary=summary(ledger),
+                    newest=self._newest,
+                )
+            except Exception as error:
+                raise LedgerFailed(
+                    f"the ledger of {self._run!r} could not be computed: {error!r}"
+                ) from error
+            self._computed = (self._num_changes, now)
+            return self._snapshot
+
+
+class Ledgers:
+    """The timelines of all runs, found by run id or by name."""
+
+    def __init__(self, clock: Callable[[], int]) -> None:
+        """Start without any run; `clock` gives the time in UTC nanoseconds."""
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._runs: dict[str, _Run] = {}
+
+    def add(self, envelopes: Sequence[Envelope]) -> None:
+        """Take stored events; those of no run belong to no ledger."""
+        by_run: dict[str, list[Envelope]] = defaultdict(list)
+        for envelope in envelopes:
+            if envelope.run is not None:
+                by_run[envelope.run].append(envelope)
+        for run, group in by_run.items():
+            with self._lock:
+                if run not in self._runs:
+                    self._runs[run] = _Run(run, self._clock)
+                found = self._runs[run]
+            found.add(group)
+
+    def snapshot(self, run: str) -> Snapshot:
+        """Return the current ledger of a run, given by its id or, the newest of it, by its name.
+
+        Raises:
+            NoSuchRun: neither an id nor a name of a known run.
+            LedgerFailed: a defect of the ledger.
+        """
+        with self._lock:
+            if run in self._runs:
+                found = self._runs[run]
+            else:
+                named = [item for item in self._runs.values() if item.name == run]
+                if not named:
+                    raise NoSuchRun(f"no event of a run {run!r} has arrived")
+                found = max(named, key=lambda item: item.started or 0)
+        return found.snapshot()
+
+    def snapshots(self) -> list[Snapshot]:
+        """Return the current ledgers of all runs, the newest run first; failed ones left out."""
+        with self._lock:
+            runs = sorted(self._runs.values(), key=lambda item: item.started or 0, reverse=True)
+        found = []
+        for run in runs:
+            try:
+                found.append(run.snapshot())
+            except LedgerFailed as error:
+                _LOG.error("%s", error)
+        return found

@@ -1,0 +1,87 @@
+"""The collector's process: one database file, one address, a stop that loses nothing."""
+
+import logging
+import signal
+import socket
+import sys
+import time
+
+import uvicorn
+
+from headway.collector.access import check_address
+from headway.collector.api import application
+from headway.collector.service import Service
+from headway.settings import CollectorSettings, SettingError
+from headway.storage.store import EventStore, StoreError
+
+_BACKLOG = 2048
+_DRAIN_SECONDS = 3
+"""How long a stop waits for requests that are being answered."""
+_KEEP_ALIVE_SECONDS = 75
+
+
+def main(settings: CollectorSettings) -> int:
+    """Serve until SIGTERM or SIGINT; return the exit status."""
+    logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    try:
+        check_address(settings)
+        listener = _listen(settings)
+        store = EventStore.open(settings.database)
+    except (SettingError, StoreError) as error:
+        print(f"headway collect: {error}", file=sys.stderr)
+        return 2
+
+    host, port = listener.getsockname()[:2]
+    address = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+    service = Service(store, settings, time.time_ns)
+    app = application(service, lambda: print(f"listening on {address}", flush=True))
+    config = uvicorn.Config(
+        app,
+        log_config=None,
+        access_log=False,
+        lifespan="on",
+        ws="none",
+        server_header=False,
+        timeout_keep_alive=_KEEP_ALIVE_SECONDS,
+        timeout_graceful_shutdown=_DRAIN_SECONDS,
+    )
+    # The server stops at these signals by itself and then raises them again for whoever listened
+    # before; nobody needs to be told twice.
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: None)
+    uvicorn.Server(config).run(sockets=[listener])
+    return 0
+
+
+def _listen(settings: CollectorSettings) -> socket.socket:
+    try:
+        return _bound(settings.host, settings.port)
+    except OSError as error:
+        if settings.port == 0:
+            raise SettingError(f"cannot listen on {settings.host!r}: {error}") from error
+        busy = error
+    try:
+        listener = _bound(settings.host, 0)
+    except OSError as error:
+        raise SettingError(f"cannot listen on {settings.host!r}: {error}") from error
+    print(
+        f"port {settings.port} cannot be used ({busy.strerror}), so the collector listens on "
+        f"port {listener.getsockname()[1]}",
+        flush=True,
+    )
+    return listener
+
+
+def _bound(host: str, port: int) -> socket.socket:
+    family, kind, protocol, _, address = socket.getaddrinfo(
+        host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+    )[0]
+    listener = socket.socket(family, kind, protocol)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+        listener.listen(_BACKLOG)
+    except OSError:
+        listener.close()
+        raise
+    return listener

@@ -1,0 +1,75 @@
+"""The collector without its HTTP: store, ledgers and committer, from start to stop."""
+
+import logging
+import threading
+from collections.abc import Callable
+
+from headway.collector.ingest import Busy, Committer
+from headway.collector.ledgers import Ledgers
+from headway.settings import CollectorSettings
+from headway.storage.store import EventStore
+
+_LOG = logging.getLogger(__name__)
+
+_ENVELOPES_AT_ONCE = 10_000
+
+
+class Service:
+    """Everything that requests need; ready once the ledgers are rebuilt from the store."""
+
+    def __init__(
+        self, store: EventStore, settings: CollectorSettings, clock: Callable[[], int]
+    ) -> None:
+        """Take over an open store; `clock` gives the time in UTC nanoseconds."""
+        self.store = store
+        self.settings = settings
+        self.clock = clock
+        self.ledgers = Ledgers(clock)
+        self._committer: Committer | None = None
+        self._stopping = threading.Event()
+        self._rebuilding: threading.Thread | None = None
+
+    @property
+    def committer(self) -> Committer:
+        """Return the way into the store.
+
+        Raises:
+            Busy: the ledgers are not rebuilt yet.
+        """
+        if self._committer is None:
+            raise Busy("the collector is not ready yet")
+        return self._committer
+
+    @property
+    def ready(self) -> bool:
+        """Return whether events are taken and every ledger is complete."""
+        return self._committer is not None and not self._stopping.is_set()
+
+    def start(self, on_ready: Callable[[], None]) -> None:
+        """Rebuild the ledgers in a thread, then take events and call `on_ready`."""
+        self._rebuilding = threading.Thread(
+            target=self._rebuild, args=(on_ready,), name="headway-rebuild"
+        )
+        self._rebuilding.start()
+
+    def close(self) -> None:
+        """Commit what waits and close the store."""
+        self._stopping.set()
+        if self._rebuilding is not None:
+            self._rebuilding.join()
+        if self._committer is not None:
+            self._committer.close()
+        self.store.close()
+
+    def _rebuild(self, on_ready: Callable[[], None]) -> None:
+        batch = []
+        for envelope in self.store.envelopes():
+            if self._stopping.is_set():
+                return
+            batch.append(envelope)
+            if len(batch) == _ENVELOPES_AT_ONCE:
+                self.ledgers.add(batch)
+                batch = []
+        self.ledgers.add(batch)
+        self._committer = Committer(self.store, self.settings, self.ledgers.add)
+        on_ready()

@@ -1,0 +1,107 @@
+"""The collector's process starts, stops, refuses and survives being killed."""
+
+import socket
+import threading
+from pathlib import Path
+
+import httpx
+import pytest
+
+from collector_process import collector_process
+from headway import wire
+from headway.collector.otlp import PROTOBUF
+from headway.collector.server import main
+from headway.events import Envelope, RunStarted
+from headway.settings import CollectorSettings
+from headway.storage.store import EventStore
+from otlp_requests import body
+from records import record, steps
+
+HEADERS = {"content-type": PROTOBUF}
+OPENING = record(1, RunStarted(run_name="llama"))
+
+
+def post(http: httpx.Client, address: str, *envelopes: Envelope) -> int:
+    content = body(envelopes)
+    return http.post(f"{address}/v1/logs", content=content, headers=HEADERS).status_code
+
+
+def stored(database: Path) -> list[Envelope]:
+    store = EventStore.open(database)
+    try:
+        return list(store.envelopes())
+    finally:
+        store.close()
+
+
+def test_it_says_where_it_listens_and_stops_with_everything_stored(tmp_path: Path) -> None:
+    database = tmp_path / "events.duckdb"
+    with collector_process(database) as collector, httpx.Client() as http:
+        assert http.get(f"{collector.address}/readyz").status_code == 200
+        assert post(http, collector.address, OPENING, steps(2, 10)) == 200
+        assert collector.stop() == (0, "")
+    assert stored(database) == [OPENING, steps(2, 10)]
+
+
+def test_a_busy_port_is_replaced_and_the_change_is_said_first(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with collector_process(tmp_path / "events.duckdb", port) as collector:
+            assert f"port {port} cannot be used" in collector.said[0]
+            assert collector.address != f"http://127.0.0.1:{port}"
+            assert httpx.get(f"{collector.address}/healthz").status_code == 200
+
+
+def test_a_second_collector_on_the_same_file_gives_up_with_a_sentence(tmp_path: Path) -> None:
+    database = tmp_path / "events.duckdb"
+    with collector_process(database), collector_process(database) as second:
+        assert second.address == ""
+        status, errors = second.stop()
+    assert status == 2
+    assert errors.startswith("headway collect: the database ")
+    assert "held by another process" in errors
+
+
+def test_an_open_address_without_a_token_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings = CollectorSettings(host="192.0.2.7", database=tmp_path / "events.duckdb")
+    assert main(settings) == 2
+    assert "HEADWAY_COLLECTOR_TOKEN" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.slow
+def test_killed_again_and_again_during_ingest_it_loses_and_doubles_nothing(tmp_path: Path) -> None:
+    """A client sends each batch until it is acknowledged, each time cut a little differently."""
+    database = tmp_path / "events.duckdb"
+    num_steps, num_kills, size = 4000, 5, 40
+    acknowledged = 0
+    for kill_at in [num_steps * (number + 1) // (num_kills + 1) for number in range(num_kills)]:
+        with collector_process(database) as collector, httpx.Client() as http:
+            killer = threading.Thread(target=collector.kill)
+            try:
+                while acknowledged < num_steps:
+                    if acknowledged >= kill_at and killer.ident is None:
+                        killer.start()
+                    # What was acknowledged is partly sent again, as by an agent that crashed too.
+                    first = max(1, acknowledged - 7)
+                    last = min(num_steps, acknowledged + size)
+                    assert post(http, collector.address, steps(first, last)) == 200
+                    acknowledged = last
+            except httpx.HTTPError:
+                killer.join()
+        size += 3
+    with collector_process(database) as collector, httpx.Client() as http:
+        while acknowledged < num_steps:
+            last = min(num_steps, acknowledged + size)
+            assert post(http, collector.address, steps(acknowledged + 1, last)) == 200
+            acknowledged = last
+        report = http.get(f"{collector.address}/api/v1/runs/llama-1/report").json()
+        assert report["steps"]["highest"] == num_steps
+        collector.stop()
+    kept = stored(database)
+    numbers = [n for e in kept for n in range(e.first_sequence, e.last_sequence + 1)]
+    assert sorted(numbers) == list(range(1, num_steps + 1))
+    expected = steps(1, num_steps)
+    assert kept == [wire.trim(expected, e.first_sequence, e.last_sequence) for e in kept]

@@ -1,0 +1,65 @@
+"""The real collector in its own process, for tests that stop or kill it."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+PROGRAM = (
+    "import sys; from headway.settings import CollectorSettings, load\n"
+    "from headway.collector.server import main; sys.exit(main(load(CollectorSettings)))"
+)
+
+
+class CollectorProcess:
+    """A started collector; `address` is known once it is ready."""
+
+    def __init__(self, database: Path, port: int = 0) -> None:
+        environment = {
+            name: value for name, value in os.environ.items() if not name.startswith("HEADWAY_")
+        }
+        environment |= {
+            "HEADWAY_COLLECTOR_DATABASE": str(database),
+            "HEADWAY_COLLECTOR_PORT": str(port),
+            "HEADWAY_COLLECTOR_COMMIT_INTERVAL": "0.01",
+        }
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", PROGRAM],
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        self.said: list[str] = []
+        self.address = self._read_address()
+
+    def _read_address(self) -> str:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            self.said.append(line.rstrip("\n"))
+            if line.startswith("listening on "):
+                return line.removeprefix("listening on ").strip()
+        return ""
+
+    def kill(self) -> None:
+        """End it as a power cut would."""
+        self.process.kill()
+        self.process.communicate()
+
+    def stop(self) -> tuple[int, str]:
+        """Ask it to stop; return its exit status and what it wrote to standard error."""
+        self.process.terminate()
+        _, errors = self.process.communicate(timeout=30)
+        return self.process.returncode, errors
+
+
+@contextmanager
+def collector_process(database: Path, port: int = 0) -> Iterator[CollectorProcess]:
+    """Start a collector and wait until it is ready; it is gone when the block ends."""
+    started = CollectorProcess(database, port)
+    try:
+        yield started
+    finally:
+        started.kill()
