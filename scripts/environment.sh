@@ -39,7 +39,7 @@ make_environment() {
     fi
   fi
   say "installing into $root/.venv (minutes the first time)"
-  if ! "$python" -m pip install --quiet --disable-pip-version-check \
+  if ! "$python" -m pip install --quiet --quiet --disable-pip-version-check \
     -c "$root/constraints.txt" -e "$root[$extras]" >&2; then
     say "the installation failed; pip's words are above; is a package registry reachable?"
     return 2

@@ -22,6 +22,7 @@ COMMANDS: Mapping[str, tuple[str, ...]] = {
     "collect": ("server",),
     "agent": ("exporter",),
     "dashboard": ("server",),
+    "import": ("exporter",),
     "generate": (),
 }
 """Every command, in the order of the help, with the extras that it needs."""
