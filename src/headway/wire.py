@@ -6,7 +6,6 @@ so that a newer producer can still be stored.
 """
 
 import base64
-import functools
 import math
 import types
 import typing
@@ -42,9 +41,17 @@ class FieldSpec:
     described: Described
 
 
-@functools.cache
+_SPECS: dict[type, Mapping[str, FieldSpec]] = {}
+
+
 def specs(declaration: type) -> Mapping[str, FieldSpec]:
     """Return the declared fields of an event class or of the envelope, in order."""
+    if declaration not in _SPECS:
+        _SPECS[declaration] = _read_specs(declaration)
+    return _SPECS[declaration]
+
+
+def _read_specs(declaration: type) -> Mapping[str, FieldSpec]:
     hints = typing.get_type_hints(declaration, include_extras=True)
     found = {}
     for item in fields(declaration):
@@ -170,14 +177,17 @@ def from_json(record: Mapping[str, Any]) -> Envelope:
 def decode_fields(name: str, values: Mapping[str, Any]) -> Mapping[str, Any]:
     """Turn base64 back into bytes where the declaration asks for bytes."""
     kind = EVENTS.get(name)
-    packed = {
-        field: base64.b64decode(value)
-        for field, value in values.items()
-        if kind is not None
-        and field in specs(kind)
-        and specs(kind)[field].kind is bytes
-        and isinstance(value, str)
-    }
+    try:
+        packed = {
+            field: base64.b64decode(value, validate=True)
+            for field, value in values.items()
+            if kind is not None
+            and field in specs(kind)
+            and specs(kind)[field].kind is bytes
+            and isinstance(value, str)
+        }
+    except ValueError as error:
+        raise WireError(f"{name}: a field is not base64: {error}") from error
     return {**values, **packed}
 
 
@@ -201,25 +211,46 @@ def _default(declaration: type, name: str) -> Any:
 
 
 def _value(name: str, spec: FieldSpec, value: Any) -> Any:
-    kind = spec.kind
+    kind: type[Any] = spec.kind
+    value = _plain(value)
     if kind is float and type(value) is int:
-        value = float(value)
-    if kind is tuple and isinstance(value, list):
-        value = tuple(value)
-    if kind is Mapping or getattr(kind, "__name__", "") == "Mapping":
+        value = float(value) if value in _INT64 else value
+    if kind is tuple and isinstance(value, list | tuple):
+        value = tuple(map(_plain, value))
+    if kind.__name__ == "Mapping":
         if not isinstance(value, Mapping) or not all(
-            isinstance(key, str) and type(item) in (str, int, float, bool)
-            for key, item in value.items()
+            isinstance(key, str) and _is_scalar(item) for key, item in value.items()
         ):
-            raise WireError(f"{name}: {spec.name} must map names to plain values, got {value!r}")
-        return dict(value)
+            raise WireError(
+                f"{name}: {spec.name} must map names to plain values, got {value!r:.80}"
+            )
+        return {_plain(key): _plain(item) for key, item in value.items()}
     if type(value) is not kind or (kind is tuple and any(type(item) is not str for item in value)):
         raise WireError(f"{name}: {spec.name} must be {kind.__name__}, got {value!r:.80}")
     if kind is int and (value not in _INT64 or (value < 0 and not spec.described.signed)):
-        raise WireError(f"{name}: {spec.name} is out of range: {value!r}")
+        raise WireError(f"{name}: {spec.name} is out of range: {value!r:.80}")
     if kind is float and not math.isfinite(value):
         raise WireError(f"{name}: {spec.name} is not a finite number: {value!r}")
     if spec.described.choices and value not in spec.described.choices:
         known = ", ".join(spec.described.choices)
-        raise WireError(f"{name}: unknown {spec.name} {value!r}; known: {known}")
+        raise WireError(f"{name}: unknown {spec.name} {value!r:.80}; known: {known}")
     return value
+
+
+def _is_scalar(value: Any) -> bool:
+    value = _plain(value)
+    if type(value) is int:
+        return value in _INT64
+    return type(value) in (str, bool) or (type(value) is float and math.isfinite(value))
+
+
+def _plain(value: Any) -> Any:
+    """Return the plain value of a subclass: torch's version, numpy's float, a signal's number.
+
+    What UTF-8 cannot hold, such as half a surrogate from an undecodable file name, is replaced.
+    """
+    if isinstance(value, str):
+        return str.encode(value, "utf-8", "replace").decode()
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return value
+    return int(value) if isinstance(value, int) else float(value)

@@ -3,6 +3,7 @@
 import contextlib
 import itertools
 import json
+import signal
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 from event_strategies import STEPS, envelopes
 from headway import step_blocks, wire
-from headway.events import EVENTS, Envelope, Fault, Steps, StepsSummary
+from headway.events import EVENTS, Envelope, Fault, RunConfigured, Steps, StepsSummary
 
 ENVELOPE = {
     "producer": "p",
@@ -169,6 +170,20 @@ def test_a_number_too_large_for_a_float_is_refused() -> None:
 
     with pytest.raises(wire.WireError, match="loss must be float, got 1000"):
         wire.from_json(record("steps.summary", **fields))
+
+
+def test_a_subclass_of_a_plain_type_is_taken_as_its_plain_value() -> None:
+    class Version(str):
+        __slots__ = ()
+
+    envelope = wire.from_json(record("run.configured", versions={"torch": Version("2.13.0+cpu")}))
+
+    assert isinstance(envelope.event, RunConfigured)
+    assert envelope.event.versions is not None
+    assert type(envelope.event.versions["torch"]) is str
+    assert wire.from_fields("fault", {"kind": "signal", "signal": signal.SIGKILL}) == Fault(
+        kind="signal", signal=9
+    )
 
 
 def test_half_a_surrogate_does_not_cost_the_event() -> None:
