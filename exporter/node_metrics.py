@@ -13,6 +13,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from headway.metrics import METRICS
+from headway.settings import SettingError
 
 _log = logging.getLogger(__name__)
 
@@ -51,13 +52,18 @@ class MetricsServer:
         registry.register(metrics)
         try:
             server, thread = start_http_server(port, host, registry)
-        except OSError as error:
-            server, thread = start_http_server(0, host, registry)
+        except OSError as busy:
+            try:
+                server, thread = start_http_server(0, host, registry)
+            except OSError as error:
+                raise SettingError(
+                    f"cannot listen on {host!r}: {error.strerror}; name another address with --host"
+                ) from error
             _log.warning(
-                "port %d of %s is not free (%s); the metrics are on port %d",
+                "port %d of %s is not free (%s), so the metrics are on port %d",
                 port,
                 host,
-                error.strerror,
+                busy.strerror,
                 server.server_port,
             )
         self._server: WSGIServer = server

@@ -28,8 +28,10 @@ from headway.events import Envelope, Steps, StepsSummary
 
 _log = logging.getLogger(__name__)
 
-TIMEOUT = 10.0
+REQUEST_TIME = 10.0
 """Seconds for which one request may wait for its answer."""
+REFUSED_FOLDER = "refused"
+"""Name of the folder for what the collector cannot read."""
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _TOO_LARGE, _UNREADABLE = 413, 400
 
@@ -102,7 +104,7 @@ class Shipper:
         self._exporter = OTLPLogExporter(
             endpoint=f"{self.endpoint}/v1/logs",
             headers={} if token is None else {"authorization": f"Bearer {token}"},
-            timeout=TIMEOUT,
+            timeout=REQUEST_TIME,
             compression=Compression.Gzip,
             session=self._session,
             max_request_size=0,  # the collector decides, with 413

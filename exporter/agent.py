@@ -1,0 +1,244 @@
+"""The node agent: follows every spool of the node and hands it to the collector.
+
+One thread looks at the spools, exports one bounded batch, remembers what was acknowledged, and
+only then deletes it. Whatever is killed at whatever moment, the next agent goes on from there.
+"""
+
+import fcntl
+import logging
+import math
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from headway.exporter.identity import boot_id
+from headway.exporter.node_metrics import (
+    DAMAGED,
+    FAILURES,
+    REFUSED,
+    SHIPPED,
+    SPOOL_BYTES,
+    MetricsServer,
+    NodeMetrics,
+)
+from headway.exporter.positions import Positions, write_atomically
+from headway.exporter.shipping import (
+    REFUSED_FOLDER,
+    REQUEST_TIME,
+    NotTakenError,
+    Shipper,
+    num_records,
+)
+from headway.exporter.spool import Batch, spools
+from headway.exporter.spool_layout import AGENT_MARKER, spool_folder
+from headway.exporter.tailing import Tail
+from headway.exporter.witness import Witness
+from headway.settings import AgentSettings, SettingError
+
+_log = logging.getLogger(__name__)
+
+FLUSH_TIME = 20.0
+"""Longest time in seconds from the signal to the end of the last flush."""
+_ABSENCE = 3.0
+"""Seconds for which the last flush waits for a collector that does not answer."""
+_FIRST_DELAY, _LONGEST_DELAY = 0.5, 15.0
+_BEAT = 5.0
+"""Seconds between two heartbeats of a silent rank, and between two signs of the agent's life."""
+_LOCK = "agent.lock"
+
+
+def main(settings: AgentSettings) -> int:
+    """Ship until SIGTERM or SIGINT; return the exit status."""
+    logging.basicConfig(
+        format="%(asctime)s %(levelname)s %(name)s: %(message)s", level=logging.INFO
+    )
+    metrics = NodeMetrics()
+    try:
+        with _only_agent(spool_folder(settings.spool)):
+            agent = Agent(settings, metrics)
+            for number in (signal.SIGTERM, signal.SIGINT):
+                signal.signal(number, lambda *_: agent.stop())
+            server = MetricsServer(metrics, settings.host, settings.port)
+            print(f"listening on {server.address}", flush=True)
+            agent.run()
+            agent.close()
+            server.close()
+    except SettingError as error:
+        print(f"headway agent: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+class Agent:
+    """Ships the spools of one node."""
+
+    def __init__(self, settings: AgentSettings, metrics: NodeMetrics) -> None:
+        self._settings = settings
+        self._metrics = metrics
+        self._folder = spool_folder(settings.spool)
+        state = settings.state or self._folder
+        self._refused = state / REFUSED_FOLDER
+        self._positions = Positions(state)
+        self._shipper = Shipper(
+            endpoint=settings.endpoint, token=settings.token, refused=self._refused
+        )
+        self._witness = Witness(self._folder, os.getpid(), boot_id())
+        self._tails: dict[str, Tail] = {}
+        self._next_beat = 0.0
+        self._next_export = 0.0
+        self._delay = 0.0
+        self._stop = threading.Event()
+        self._deadline = math.inf
+
+    def stop(self) -> None:
+        """Ask `run` to flush and return; safe in a signal handler."""
+        self._deadline = min(self._deadline, time.monotonic() + FLUSH_TIME)
+        self._stop.set()
+
+    def run(self) -> None:
+        """Ship until told to stop, then flush what is there."""
+        _log.info("shipping the spools in %s to %s", self._folder, self._shipper.endpoint)
+        while not self._stop.is_set():
+            self.watch()
+            more = time.monotonic() >= self._next_export and self.export()
+            if not more:
+                self._stop.wait(self._settings.interval)
+        self._flush()
+        (self._folder / AGENT_MARKER).unlink(missing_ok=True)
+
+    def close(self) -> None:
+        """Let go of everything."""
+        self._witness.close()
+        self._shipper.close()
+
+    def watch(self) -> None:
+        """Find new spools, and tell which ranks live and which died."""
+        folders = {folder.name: folder for folder in spools(self._folder)}
+        for name in self._tails.keys() - folders.keys():
+            del self._tails[name]
+        for name in sorted(folders.keys() - self._tails.keys()):
+            self._tails[name] = Tail(folders[name], self._positions.get(name))
+        for tail in self._tails.values():
+            self._watch(tail)
+        self._witness.forget_all_but({tail.run for tail in self._tails.values() if tail.is_rank})
+        self._metrics.values[SPOOL_BYTES] = sum(tail.size() for tail in self._tails.values())
+        if time.monotonic() >= self._next_beat:
+            self._next_beat = time.monotonic() + _BEAT
+            marker = {"pid": os.getpid(), "time": time.time_ns()}
+            write_atomically(self._folder / AGENT_MARKER, marker)
+
+    def export(self) -> bool:
+        """Ship one batch; return whether more is waiting."""
+        batches = self._read()
+        envelopes = [envelope for _, batch in batches for envelope in batch.envelopes]
+        try:
+            shipment = self._shipper.ship(envelopes)
+        except NotTakenError as error:
+            self._failed(error)
+            return False
+        if envelopes and self._delay:
+            _log.info("the collector at %s takes records again", self._shipper.endpoint)
+            self._delay = 0.0
+        self._metrics.add(SHIPPED, shipment.acknowledged)
+        self._metrics.add(REFUSED, shipment.refused)
+        if batches:
+            self._acknowledge(batches)
+        return num_records(envelopes) >= self._settings.batch
+
+    def _watch(self, tail: Tail) -> None:
+        if tail.producer is None or not tail.is_rank:
+            return
+        status = tail.status()
+        if status.alive:
+            if tail.is_silent(time.monotonic_ns(), _BEAT):
+                self._witness.alive(tail.producer, status)
+        elif not status.closed and not self._positions.exit_told(tail.name):
+            self._witness.exited(tail.producer, status, tail.was_alive)
+            self._positions.tell_exit(tail.name)
+
+    def _read(self) -> list[tuple[Tail, Batch]]:
+        """Read one batch of records in all, and let the spools served now come last next time."""
+        budget = self._settings.batch
+        batches = []
+        for tail in list(self._tails.values()):
+            batch = tail.read(budget)
+            if batch is None:
+                continue
+            batches.append((tail, batch))
+            self._tails[tail.name] = self._tails.pop(tail.name)
+            budget -= num_records(batch.envelopes)
+            if budget <= 0:
+                break
+        return batches
+
+    def _acknowledge(self, batches: Sequence[tuple[Tail, Batch]]) -> None:
+        for tail, batch in batches:
+            if batch.finished:
+                self._watch(tail)  # it may have died after the last look
+            gap = tail.acknowledge(batch, time.monotonic_ns())
+            self._metrics.add(DAMAGED, batch.damaged)
+            if gap is not None:
+                self._witness.lost(gap)
+        # Only what is remembered as acknowledged may be deleted.
+        self._positions.put({tail.name: tail.position for tail, _ in batches})
+        gone = [tail for tail, _ in batches if tail.release(self._refused)]
+        for tail in gone:
+            del self._tails[tail.name]
+        if gone:
+            self._positions.forget([tail.name for tail in gone])
+
+    def _failed(self, error: NotTakenError) -> None:
+        self._metrics.add(FAILURES, 1)
+        if not self._delay:
+            _log.warning("%s; the spools are kept until then", error)
+        self._delay = min(max(2 * self._delay, _FIRST_DELAY), _LONGEST_DELAY)
+        wait = self._delay if error.retry_after is None else error.retry_after
+        self._next_export = time.monotonic() + min(wait, _LONGEST_DELAY)
+
+    def _flush(self) -> None:
+        """Ship what is there within the deadline; the rest waits for the next agent."""
+        self.watch()
+        self._witness.close()
+        self.watch()
+        answered = time.monotonic()
+        while time.monotonic() < self._deadline - REQUEST_TIME:
+            failures = self._metrics.values[FAILURES]
+            more = self.export()
+            if self._metrics.values[FAILURES] == failures:
+                if not more:
+                    return
+                answered = time.monotonic()
+            elif time.monotonic() - answered > _ABSENCE:
+                break
+            else:
+                time.sleep(_FIRST_DELAY)
+        _log.warning("not all was taken; the next agent ships the rest from %s", self._folder)
+
+
+@contextmanager
+def _only_agent(folder: Path) -> Iterator[None]:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError as error:
+        raise SettingError(
+            f"cannot use the spool folder {str(folder)!r}: {error.strerror}; "
+            "name another with --spool or HEADWAY_SPOOL"
+        ) from error
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        os.close(descriptor)
+        raise SettingError(
+            f"another agent ships the spools in {str(folder)!r}; stop it, or name another folder "
+            "with --spool or HEADWAY_SPOOL"
+        ) from error
+    try:
+        yield
+    finally:
+        os.close(descriptor)

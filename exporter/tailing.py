@@ -1,0 +1,120 @@
+"""One producer's spool as the agent follows it: what was read, acknowledged and seen alive."""
+
+import contextlib
+import logging
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from headway.exporter.spool import Batch, SpoolReader, Status
+from headway.exporter.spool_layout import SEGMENT_SUFFIX, Position, Producer
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gap:
+    """Records that a batch should hold and does not, because their blocks are damaged."""
+
+    producer: Producer
+    records: int
+    blocks: int
+
+
+class Tail:
+    """Follows one spool; reading again from an unacknowledged position gives the same records."""
+
+    def __init__(self, folder: Path, position: Position) -> None:
+        self.name = folder.name
+        self.position = position
+        """How far the collector has acknowledged."""
+        self.was_alive = False
+        """Whether this agent saw the producer alive; what died before tells no time of death."""
+        self._folder = folder
+        self._reader = SpoolReader(folder)
+        self._finished = False
+        self._last_sign = 0
+
+    @property
+    def producer(self) -> Producer | None:
+        """Who writes; `None` where the header is damaged."""
+        return self._reader.producer
+
+    @property
+    def run(self) -> str | None:
+        """Run of the producer."""
+        return None if self.producer is None else self.producer.run
+
+    @property
+    def is_rank(self) -> bool:
+        """Whether the producer is a rank, not an agent."""
+        return self.producer is not None and self.producer.rank is not None
+
+    def read(self, limit: int) -> Batch | None:
+        """Return the next records after the acknowledged ones; `None` where nothing is new."""
+        if self._finished:
+            return None
+        batch = self._reader.read(self.position, limit)
+        return batch if batch.finished or batch.position != self.position else None
+
+    def status(self) -> Status:
+        """Return what the producer is doing."""
+        status = self._reader.status()
+        self.was_alive |= status.alive
+        return status
+
+    def is_silent(self, now: int, seconds: float) -> bool:
+        """Return whether neither a record nor a heartbeat told for so long that it lives.
+
+        `now` is monotonic ns. Each `True` counts as the heartbeat that it asks for.
+        """
+        self._last_sign = self._last_sign or now
+        if now - self._last_sign < seconds * 1e9:
+            return False
+        self._last_sign = now
+        return True
+
+    def acknowledge(self, batch: Batch, now: int) -> Gap | None:
+        """Move on behind a batch; return the records that it lacks."""
+        missing = num_missing(batch, self.position.sequence)
+        self.position = batch.position
+        self._finished = batch.finished
+        if batch.envelopes:
+            self._last_sign = now
+        if self.producer is None or not (missing or (batch.finished and batch.damaged)):
+            return None
+        # A damaged end leaves no gap behind it to count.
+        return Gap(producer=self.producer, records=missing or batch.damaged, blocks=batch.damaged)
+
+    def release(self, refused: Path) -> bool:
+        """Delete what was acknowledged, and return whether the whole spool is gone.
+
+        A spool that does not say whose it is moves to the folder `refused` instead.
+        """
+        if self.producer is None and self._finished:
+            refused.mkdir(parents=True, exist_ok=True)
+            shutil.move(self._folder, refused / self.name)
+            _log.error("nobody can read the header of %s; it is kept in %s", self.name, refused)
+        elif self.producer is not None:
+            self._reader.release(self.position)
+        return not self._folder.exists()
+
+    def size(self) -> int:
+        """Return the bytes that the spool takes on the disk."""
+        total = 0
+        with contextlib.suppress(OSError):  # it may be released or removed meanwhile
+            for path in self._folder.glob("*" + SEGMENT_SUFFIX):
+                total += path.stat().st_size
+        return total
+
+
+def num_missing(batch: Batch, expected: int) -> int:
+    """Count the sequence numbers from `expected` on that a batch leaves out.
+
+    Example: expected 5, envelopes 5-9, 12-12 and 13-20: 2 are missing.
+    """
+    missing = 0
+    for envelope in batch.envelopes:
+        missing += max(envelope.first_sequence - expected, 0)
+        expected = envelope.last_sequence + 1
+    return missing

@@ -1,0 +1,91 @@
+"""What the agent itself has to say about ranks, written to spools as durable as theirs.
+
+The agent is one producer per run: its events wait in a spool of its own beside the others, are
+shipped like them, and are adopted by the next agent if this one dies.
+"""
+
+import logging
+import time
+import uuid
+from collections.abc import Collection
+from pathlib import Path
+
+from headway.events import Dropped, Event, Heartbeat, RankExited
+from headway.exporter.spool import Status
+from headway.exporter.spool_layout import Producer
+from headway.exporter.spool_writer import SpoolWriter
+from headway.exporter.tailing import Gap
+
+_log = logging.getLogger(__name__)
+
+_LIMIT = 32 * 1024**2
+"""Bytes of one run's witness spool: days of heartbeats without a collector."""
+
+
+class Witness:
+    """Writes the agent's own events; `boot_id` is this node's."""
+
+    def __init__(self, folder: Path, process_id: int, boot_id: str | None) -> None:
+        self._folder = folder
+        self._process_id = process_id
+        self._boot_id = boot_id
+        self._writers: dict[tuple[str, str | None], SpoolWriter] = {}
+
+    def alive(self, rank: Producer, status: Status) -> None:
+        """Record that a silent rank is alive, and what it is doing."""
+        phases = tuple(opened.phase for opened in status.open_phases)
+        event = Heartbeat(open_phases=phases, last_step=status.last_step)
+        self._record(event, rank, status.attempt, time.monotonic_ns())
+
+    def exited(self, rank: Producer, status: Status, seen_alive: bool) -> None:
+        """Record that a rank is gone without having said so.
+
+        One that was dead before this agent came left its last activity as the only time known.
+        """
+        if seen_alive:
+            monotonic = time.monotonic_ns()
+        elif rank.boot_id == self._boot_id and status.last_activity:
+            monotonic = status.last_activity
+        else:
+            return  # of an earlier boot, whose clock is not ours; its last record has to do
+        event = RankExited(by="unknown", process_id=rank.process_id)
+        self._record(event, rank, status.attempt, monotonic)
+
+    def lost(self, gap: Gap) -> None:
+        """Record that damaged blocks swallowed records."""
+        reason = f"{gap.blocks} damaged blocks in the spool of producer {gap.producer.producer}"
+        event = Dropped(count=gap.records, reason=reason)
+        self._record(event, gap.producer, None, time.monotonic_ns())
+
+    def forget_all_but(self, runs: Collection[str | None]) -> None:
+        """Close the spools of runs that have no rank left on this node."""
+        for key in [key for key in self._writers if key[0] not in runs]:
+            self._writers.pop(key).close(delay=0.0)
+
+    def close(self) -> None:
+        """Close every spool."""
+        self.forget_all_but(())
+
+    def _record(self, event: Event, rank: Producer, attempt: str | None, monotonic: int) -> None:
+        try:
+            writer = self._writer(rank)
+        except OSError as error:
+            _log.error("cannot record %s of run %s: %s", event.name, rank.run, error)
+            return
+        wall = time.time_ns() + monotonic - time.monotonic_ns()
+        writer.event(event, attempt, rank.rank, monotonic, wall)
+
+    def _writer(self, rank: Producer) -> SpoolWriter:
+        key = (rank.run, rank.node)
+        if key not in self._writers:
+            producer = Producer(
+                producer=uuid.uuid4().hex,
+                anchor=time.time_ns() - time.monotonic_ns(),
+                run=rank.run,
+                rank=None,
+                node=rank.node,
+                boot_id=self._boot_id,
+                process_id=self._process_id,
+            )
+            self._writers[key] = SpoolWriter(self._folder, producer, _LIMIT)
+        return self._writers[key]
