@@ -1,0 +1,36 @@
+"""One TCPStore of our own, served by rank 0 on a free port, for everything the training needs.
+
+The launcher's store may go away with a round, and fixed ports beside it may be taken; it is used
+only to tell the other ranks where ours listens.
+"""
+
+import os
+from datetime import timedelta
+from typing import NamedTuple
+
+from torch.distributed import TCPStore  # type: ignore[attr-defined]
+from torch.distributed.rendezvous import rendezvous
+
+from headway.exporter.nvrx import StoreAddress
+
+
+class SharedStore(NamedTuple):
+    """The store and where it listens; rank 0 must keep it to the end of the job."""
+
+    store: TCPStore
+    address: StoreAddress
+    launcher_port: int
+
+
+def shared_store(rank: int, timeout: timedelta) -> SharedStore:
+    """Serve the store on rank 0, or join it."""
+    launcher, _, _ = next(iter(rendezvous("env://", timeout=timeout)))
+    host = os.environ["MASTER_ADDR"]  # the node of rank 0
+    key = f"headway/store/{os.environ.get('TORCHELASTIC_RESTART_COUNT', '0')}"
+    if rank == 0:
+        store = TCPStore(host, 0, is_master=True, wait_for_workers=False, timeout=timeout)
+        launcher.set(key, str(store.port))
+    else:
+        port = int(launcher.get(key))
+        store = TCPStore(host, port, is_master=False, wait_for_workers=False, timeout=timeout)
+    return SharedStore(store, StoreAddress(host, store.port), int(os.environ["MASTER_PORT"]))

@@ -1,0 +1,105 @@
+"""The seeded fault schedule and its memory."""
+
+from pathlib import Path
+
+import pytest
+
+from headway.exporter.training.faults import (
+    FaultInjector,
+    InjectedFaultError,
+    PlannedFault,
+    schedule,
+)
+
+PUBLISHED = {
+    "seed": 42,
+    "num_faults": 5,
+    "after_step": 10,
+    "max_steps": 2000,
+    "world_size": 16,
+}
+
+
+def test_the_published_parameters_give_the_published_steps_and_ranks() -> None:
+    faults = schedule(**PUBLISHED)
+    assert [fault.step for fault in faults] == [62, 239, 574, 1320, 1529]
+    assert [fault.rank for fault in faults] == [4, 12, 12, 2, 1]
+    assert {fault.type for fault in faults} == {"exception"}
+
+
+@pytest.mark.parametrize(("second", "weights"), [("hang", (0.6, 0.4)), ("sigkill", (0.7, 0.3))])
+def test_the_published_weights_change_the_third_fault_alone(
+    second: str, weights: tuple[float, float]
+) -> None:
+    faults = schedule(**PUBLISHED, types=("exception", second), weights=weights)
+    expected = ["exception", "exception", second, "exception", "exception"]
+    assert [fault.type for fault in faults] == expected
+
+
+def test_two_ranks_leave_only_rank_1_to_strike() -> None:
+    faults = schedule(**{**PUBLISHED, "world_size": 2})
+    assert {fault.rank for fault in faults} == {1}
+
+
+def test_no_fault_needs_no_second_rank() -> None:
+    assert schedule(**{**PUBLISHED, "num_faults": 0, "world_size": 1}) == ()
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"world_size": 1}, "start at least 2 ranks"),
+        ({"max_steps": 12}, "5 faults do not fit into steps 11 to 12; ask for at most 2"),
+        ({"max_steps": 3}, "at most 0"),
+        ({"types": ("expection",)}, "unknown fault type 'expection'; known: exception, hang"),
+        ({"weights": (1.0, 2.0)}, "1 fault types with 2 weights"),
+    ],
+)
+def test_impossible_numbers_are_refused_with_the_next_step(
+    changed: dict[str, object], words: str
+) -> None:
+    with pytest.raises(ValueError, match=words):
+        schedule(**{**PUBLISHED, **changed})
+
+
+FAULTS = tuple(
+    PlannedFault(step=step, rank=rank, type="exception") for step, rank in [(3, 1), (5, 2), (6, 1)]
+)
+
+
+def strikes(injector: FaultInjector, completed: int) -> int | None:
+    """Return the step of the fault that struck, if any."""
+    announced: list[PlannedFault] = []
+    try:
+        injector.strike(completed, announced.append)
+    except InjectedFaultError:
+        return announced[0].step
+    assert announced == []
+    return None
+
+
+def test_a_fault_strikes_its_rank_once_after_its_step(tmp_path: Path) -> None:
+    injector = FaultInjector(FAULTS, rank=1, memory=tmp_path / "faults")
+    assert [strikes(injector, step) for step in (1, 2, 3, 3, 4, 5, 6, 7)] == [
+        *(None, None, 3),
+        *(None, None, None, 6),
+        None,
+    ]
+
+
+def test_a_fault_is_remembered_by_the_next_process(tmp_path: Path) -> None:
+    assert strikes(FaultInjector(FAULTS, rank=1, memory=tmp_path), 3) == 3
+    after = FaultInjector(FAULTS, rank=1, memory=tmp_path)
+    assert strikes(after, 3) is None
+    assert [fault.step for fault in after.pending()] == [6]
+
+
+def test_faults_passed_while_their_rank_was_down_strike_one_by_one(tmp_path: Path) -> None:
+    injector = FaultInjector(FAULTS, rank=1, memory=tmp_path)
+    assert [strikes(injector, 9), strikes(injector, 9), strikes(injector, 9)] == [3, 6, None]
+    assert injector.pending() == ()
+
+
+def test_a_fault_of_another_rank_leaves_this_one_alone(tmp_path: Path) -> None:
+    injector = FaultInjector(FAULTS, rank=0, memory=tmp_path)
+    assert [strikes(injector, step) for step in range(9)] == [None] * 9
