@@ -62,9 +62,12 @@ def _console(file: IO[str] | None) -> Console:
 def _table(*headings: str, title: str | None = None) -> Table:
     """Return an empty table; a heading that begins with `>` is a column of numbers."""
     table = Table(box=SIMPLE_HEAD, title=title, title_justify="left", pad_edge=False)
-    for heading in headings:
-        right = heading.startswith(">")
-        table.add_column(heading.removeprefix(">"), justify="right" if right else "left")
+    for place, heading in enumerate(headings):
+        table.add_column(
+            heading.removeprefix(">"),
+            justify="right" if heading.startswith(">") else "left",
+            no_wrap=place == 0,  # names are copied into the next command
+        )
     return table
 
 
@@ -152,7 +155,7 @@ def _restarts(report: Mapping[str, Any]) -> Table:
 
 
 def _rollbacks(report: Mapping[str, Any]) -> Table:
-    table = _table("Rolled back in incident", ">steps", ">time")
+    table = _table("Incident", ">steps rolled back", ">time")
     for rollback in report["rollbacks"]:
         table.add_row(
             str(rollback["incident"]),

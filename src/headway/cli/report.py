@@ -32,17 +32,16 @@ def run(arguments: argparse.Namespace) -> int:
     from headway.cli.ledger_text import print_report, print_runs
     from headway.storage.client import CollectorClient, CollectorError
 
-    client = CollectorClient(settings_of(ClientSettings, arguments))
+    name: str | None = arguments.run_name
+    found: Any
     try:
-        if arguments.run_name is None:
-            found: Any = client.runs()
-        else:
-            found = client.report(arguments.run_name)
+        with CollectorClient(settings_of(ClientSettings, arguments)) as client:
+            found = client.runs() if name is None else client.report(name)
     except CollectorError as error:
         raise Refusal(error.sentence, error.next_step) from error
     if arguments.json:
         print(json.dumps(found, sort_keys=True))
-    elif arguments.run_name is None:
+    elif name is None:
         print_runs(found)
     else:
         print_report(found)

@@ -1,0 +1,124 @@
+"""The report in a terminal: the same numbers as the object, with their formulas."""
+
+import io
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from headway import cli
+from headway.cli.ledger_text import print_report
+from headway.metrics import CATEGORIES, INFRASTRUCTURE_FORMULA, TRAINING_FORMULA
+from headway.wording import ratio_range
+from sample_run import Sample, sample
+from stub_collector import collector
+
+
+@pytest.fixture(scope="module")
+def run() -> Sample:
+    """Return a finished run with five exceptions."""
+    return sample()
+
+
+@pytest.fixture
+def endpoint(run: Sample) -> Iterator[str]:
+    """Serve it."""
+    with collector([run]) as address:
+        yield address
+
+
+def text(report: dict[str, object]) -> str:
+    out = io.StringIO()
+    print_report(report, out)
+    return out.getvalue()
+
+
+def line(said: str, start: str) -> str:
+    (found,) = [row.strip() for row in said.splitlines() if row.strip().startswith(start)]
+    return found
+
+
+def test_both_goodputs_stand_beside_their_formulas(run: Sample) -> None:
+    said = text(run.report)
+
+    for title, key, formula in (
+        ("Training goodput", "training_goodput", TRAINING_FORMULA),
+        ("Infrastructure goodput", "infrastructure_goodput", INFRASTRUCTURE_FORMULA),
+    ):
+        assert ratio_range(**run.report[key]) in line(said, title)
+        assert formula.split(" - ")[0] in line(said, title)
+
+
+def test_every_category_has_its_time_and_its_share(run: Sample) -> None:
+    said = text(run.report)
+
+    for name, category in CATEGORIES.items():
+        assert f"{run.report['categories'][name] / 1e9:.3f} s" in line(said, category.title)
+
+
+def test_restarts_are_listed_by_layer_and_cause_and_rollbacks_by_incident(run: Sample) -> None:
+    said = text(run.report)
+
+    assert line(said, "in_process").split() == ["in_process", "exception", "5"]
+    for rollback in run.report["rollbacks"]:
+        assert str(rollback["steps"]) in line(said, rollback["incident"])
+
+
+def test_a_run_without_a_checkpoint_says_none_and_not_zero(run: Sample) -> None:
+    said = text({**run.report, "checkpoint": None, "checkpoint_efficiency": None})
+
+    assert line(said, "Newest durable checkpoint").endswith("none")
+    assert "unknown" in line(said, "Checkpoint efficiency")
+
+
+def test_problems_and_flags_are_shown(run: Sample) -> None:
+    problem = {"kind": "resume_above_highest", "detail": "resumed at 900", "count": 2}
+    said = text({**run.report, "problems": [problem], "flags": ["single_rank"]})
+
+    assert "resumed at 900" in line(said, "resume_above_highest")
+    assert "single_rank" in line(said, "Flags")
+
+
+def test_a_run_of_no_length_has_no_shares(run: Sample) -> None:
+    nothing = dict.fromkeys(run.report["categories"], 0)
+
+    said = text({**run.report, "elapsed_ns": 0, "categories": nothing})
+
+    assert "unknown" in line(said, "Productive")
+
+
+def test_report_prints_a_run_by_its_name(
+    run: Sample, endpoint: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["report", "demo", "--endpoint", endpoint]) == 0
+    assert str(run.report["run"]) in capsys.readouterr().out
+
+
+def test_report_as_json_is_the_object_of_the_api(
+    run: Sample, endpoint: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["report", "demo", "--json", "--endpoint", endpoint]) == 0
+    assert json.loads(capsys.readouterr().out) == run.report
+
+
+def test_report_without_a_run_lists_the_runs(
+    run: Sample, endpoint: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["report", "--endpoint", endpoint]) == 0
+    assert str(run.report["run"]) in capsys.readouterr().out
+
+
+def test_no_run_yet_says_how_to_start_one(capsys: pytest.CaptureFixture[str]) -> None:
+    with collector([]) as endpoint:
+        assert cli.main(["report", "--endpoint", endpoint]) == 0
+    assert "Start one with 'headway demo'" in capsys.readouterr().out
+
+
+def test_an_unknown_run_is_a_sentence_with_the_next_step(
+    endpoint: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["report", "nosuch", "--endpoint", endpoint]) == 2
+
+    said = capsys.readouterr().err
+    assert "nosuch" in said
+    assert "Traceback" not in said
