@@ -5,8 +5,8 @@ asynchronous. Every error is JSON: `error` says what is wrong, `next` what to do
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
+from dataclasses import asdict
 from http import HTTPStatus
 
 from starlette.applications import Starlette
@@ -25,20 +25,13 @@ from headway.collector.ingest import Busy
 from headway.collector.ledgers import LedgerFailed, NoSuchRun, Snapshot
 from headway.collector.service import Service
 
-_RETRY_AFTER = {"Retry-After": "1"}
 _DEFAULT_POINTS = 2000
 _MOST_POINTS = 100_000
+_QUARANTINE_SHOWN = 100
 
 
-def application(service: Service, on_ready: Callable[[], None] = lambda: None) -> Starlette:
-    """Return the ASGI application; its lifespan starts and closes the service."""
-
-    @asynccontextmanager
-    async def lifespan(_: Starlette) -> AsyncIterator[None]:
-        service.start(on_ready)
-        yield
-        await run_in_threadpool(service.close)
-
+def application(service: Service) -> Starlette:
+    """Return the ASGI application of a service, which is started and closed elsewhere."""
     app = Starlette(
         routes=[
             Route("/v1/logs", take_logs, methods=["POST"]),
@@ -46,6 +39,7 @@ def application(service: Service, on_ready: Callable[[], None] = lambda: None) -
             Route("/readyz", readyz),
             Route("/metrics", metrics),
             Route("/api/v1/runs", runs),
+            Route("/api/v1/quarantine", quarantine),
             # A run's name may hold a slash, so it is matched as a path.
             Route("/api/v1/runs/{run:path}/report", run_report),
             Route("/api/v1/runs/{run:path}/intervals", run_intervals),
@@ -56,8 +50,8 @@ def application(service: Service, on_ready: Callable[[], None] = lambda: None) -
             HTTPException: _http_error,
             NoSuchRun: _no_such_run,
             LedgerFailed: _ledger_failed,
+            Busy: _busy,
         },
-        lifespan=lifespan,
     )
     app.state.service = service
     return app
@@ -82,8 +76,6 @@ async def take_logs(request: Request) -> Response:
         return _error(HTTPStatus.BAD_REQUEST, error, "Do not send this request again.")
     except otlp.TooLarge as error:
         return _error(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, error, "Send smaller batches.")
-    except Busy as error:
-        return _error(HTTPStatus.SERVICE_UNAVAILABLE, error, "Send it again later.", _RETRY_AFTER)
     return Response(otlp.response(decoded, content_type), media_type=content_type)
 
 
@@ -96,12 +88,7 @@ def readyz(request: Request) -> Response:
     """Answer 200 once events are taken and every ledger is rebuilt."""
     if _service(request).ready:
         return PlainTextResponse("ready\n")
-    return _error(
-        HTTPStatus.SERVICE_UNAVAILABLE,
-        "the collector is not ready: ledgers are being rebuilt",
-        "Ask again in a moment.",
-        _RETRY_AFTER,
-    )
+    raise Busy("the collector is not ready")
 
 
 def metrics(request: Request) -> Response:
@@ -114,6 +101,12 @@ def runs(request: Request) -> Response:
     """Answer with the summary of every run, the newest first."""
     snapshots = _service(request).ledgers.snapshots()
     return JSONResponse({"runs": [snapshot.summary for snapshot in snapshots]})
+
+
+def quarantine(request: Request) -> Response:
+    """Answer with the newest records that were refused, and why."""
+    records = _service(request).store.quarantined(_QUARANTINE_SHOWN)
+    return JSONResponse({"records": [asdict(record) for record in records]})
 
 
 def run_report(request: Request) -> Response:
@@ -136,7 +129,7 @@ def run_intervals(request: Request) -> Response:
                     "first_step": interval.first_step,
                     "last_step": interval.last_step,
                 }
-                for interval in snapshot.ledger.intervals
+                for interval in snapshot.ledger.intervals()
             ]
         },
     )
@@ -153,7 +146,7 @@ def run_steps(request: Request) -> Response:
         )
     return _answer(
         request,
-        lambda snapshot: {"points": step_curve(snapshot.ledger.intervals, int(asked))},
+        lambda snapshot: {"points": step_curve(snapshot.ledger.intervals(), int(asked))},
     )
 
 
@@ -200,6 +193,12 @@ def _ledger_failed(_: Request, error: Exception) -> Response:
         HTTPStatus.INTERNAL_SERVER_ERROR,
         error,
         "Its events are safe; please report the collector's log.",
+    )
+
+
+def _busy(_: Request, error: Exception) -> Response:
+    return _error(
+        HTTPStatus.SERVICE_UNAVAILABLE, error, "Try again in a moment.", {"Retry-After": "1"}
     )
 
 

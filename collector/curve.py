@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from headway.ledger.model import Interval
+from headway.ledger import Interval
 
 
 def step_curve(intervals: Sequence[Interval], points: int) -> list[dict[str, Any]]:

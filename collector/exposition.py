@@ -13,7 +13,6 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.exposition import choose_encoder
 from prometheus_client.registry import Collector
 
-from headway.collector.ingest import Busy
 from headway.collector.ledgers import Snapshot
 from headway.collector.service import Service
 from headway.events import LAYERS
@@ -77,11 +76,7 @@ def attempts_without_durable_step(report: Mapping[str, Any]) -> int:
 
 def ingest_samples(service: Service) -> Iterator[Sample]:
     """Yield the metrics of the collector itself."""
-    try:
-        counts = service.committer.counts()
-    except Busy:
-        return
-    for outcome, count in counts.items():
+    for outcome, count in service.committer.counts().items():
         yield "headway_ingest_records_total", (outcome,), count
     yield "headway_ingest_open_gaps", (), service.store.num_gaps
 

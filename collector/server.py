@@ -4,6 +4,7 @@ import logging
 import signal
 import socket
 import sys
+import threading
 import time
 
 import uvicorn
@@ -34,23 +35,31 @@ def main(settings: CollectorSettings) -> int:
     host, port = listener.getsockname()[:2]
     address = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
     service = Service(store, settings, time.time_ns)
-    app = application(service, lambda: print(f"listening on {address}", flush=True))
     config = uvicorn.Config(
-        app,
+        application(service),
         log_config=None,
         access_log=False,
-        lifespan="on",
+        lifespan="off",
         ws="none",
         server_header=False,
         timeout_keep_alive=_KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=_DRAIN_SECONDS,
     )
+    server = uvicorn.Server(config)
+    failed = threading.Event()
+
+    def give_up() -> None:
+        failed.set()
+        server.should_exit = True
+
     # The server stops at these signals by itself and then raises them again for whoever listened
     # before; nobody needs to be told twice.
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: None)
-    uvicorn.Server(config).run(sockets=[listener])
-    return 0
+    service.start(lambda: print(f"listening on {address}", flush=True), give_up)
+    server.run(sockets=[listener])
+    service.close()
+    return 1 if failed.is_set() else 0
 
 
 def _listen(settings: CollectorSettings) -> socket.socket:

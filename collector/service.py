@@ -24,7 +24,7 @@ class Service:
         self.store = store
         self.settings = settings
         self.clock = clock
-        self.ledgers = Ledgers(clock)
+        self._ledgers = Ledgers(clock)
         self._committer: Committer | None = None
         self._stopping = threading.Event()
         self._rebuilding: threading.Thread | None = None
@@ -37,18 +37,31 @@ class Service:
             Busy: the ledgers are not rebuilt yet.
         """
         if self._committer is None:
-            raise Busy("the collector is not ready yet")
+            raise Busy("the collector is not ready yet: ledgers are being rebuilt")
         return self._committer
+
+    @property
+    def ledgers(self) -> Ledgers:
+        """Return the ledgers.
+
+        Raises:
+            Busy: they are not rebuilt yet, and half a ledger is a wrong one.
+        """
+        if self._committer is None:
+            raise Busy("the collector is not ready yet: ledgers are being rebuilt")
+        return self._ledgers
 
     @property
     def ready(self) -> bool:
         """Return whether events are taken and every ledger is complete."""
         return self._committer is not None and not self._stopping.is_set()
 
-    def start(self, on_ready: Callable[[], None]) -> None:
-        """Rebuild the ledgers in a thread, then take events and call `on_ready`."""
+    def start(
+        self, on_ready: Callable[[], None], on_failed: Callable[[], None] = lambda: None
+    ) -> None:
+        """Rebuild the ledgers in a thread, then take events; tell how that ended."""
         self._rebuilding = threading.Thread(
-            target=self._rebuild, args=(on_ready,), name="headway-rebuild"
+            target=self._open, args=(on_ready, on_failed), name="headway-rebuild"
         )
         self._rebuilding.start()
 
@@ -61,15 +74,24 @@ class Service:
             self._committer.close()
         self.store.close()
 
-    def _rebuild(self, on_ready: Callable[[], None]) -> None:
+    def _open(self, on_ready: Callable[[], None], on_failed: Callable[[], None]) -> None:
+        try:
+            self._rebuild()
+        except Exception:
+            _LOG.exception("the ledgers could not be rebuilt from the store")
+            on_failed()
+            return
+        if not self._stopping.is_set():
+            self._committer = Committer(self.store, self.settings, self._ledgers.add)
+            on_ready()
+
+    def _rebuild(self) -> None:
         batch = []
         for envelope in self.store.envelopes():
             if self._stopping.is_set():
                 return
             batch.append(envelope)
             if len(batch) == _ENVELOPES_AT_ONCE:
-                self.ledgers.add(batch)
+                self._ledgers.add(batch)
                 batch = []
-        self.ledgers.add(batch)
-        self._committer = Committer(self.store, self.settings, self.ledgers.add)
-        on_ready()
+        self._ledgers.add(batch)

@@ -127,11 +127,9 @@ class EventStore:
             num_quarantined=len(quarantined),
         )
 
-    def envelopes(self, run: str | None = None) -> Iterator[Envelope]:
-        """Yield the stored events of one run, or of all, in the order of producer and sequence."""
-        statement = select(EVENTS).order_by(EVENTS.c.producer, EVENTS.c.first_sequence)
-        if run is not None:
-            statement = statement.where(EVENTS.c.run == run)
+    def envelopes(self) -> Iterator[Envelope]:
+        """Yield the stored events in the order in which they were stored."""
+        statement = select(EVENTS)
         with self._engine.connect() as connection:
             result = connection.execution_options(yield_per=_ROWS_AT_ONCE).execute(statement)
             for row in result:
@@ -148,10 +146,6 @@ class EventStore:
                 Quarantined(received=row.received, reason=row.reason, raw=row.raw)
                 for row in connection.execute(statement.limit(limit))
             ]
-
-    def stored(self, producer: str) -> list[tuple[int, int]]:
-        """Return the ranges of a producer's sequence numbers that are stored."""
-        return list(self._stored.get(producer, ()))
 
     @property
     def num_gaps(self) -> int:

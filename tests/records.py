@@ -9,7 +9,12 @@ ANCHOR = 1_700_000_000 * SECOND
 
 
 def record(
-    sequence: int, event: Event, *, producer: str = PRODUCER, count: int = 1, run: str = "llama-1"
+    sequence: int,
+    event: Event,
+    *,
+    producer: str = PRODUCER,
+    count: int = 1,
+    run: str | None = "llama-1",
 ) -> Envelope:
     """Return an envelope whose newest record is `sequence`, at as many seconds."""
     return Envelope(

@@ -3,7 +3,7 @@
 import gzip
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -70,8 +70,10 @@ def running(path: Path, **options: Any) -> Iterator[Running]:
     settings = CollectorSettings(**options)
     clock, ready = Clock(), threading.Event()
     service = Service(EventStore.open(path), settings, clock)
+    service.start(ready.set)
     with (
-        served(application(service, ready.set)) as address,
+        closing(service),
+        served(application(service)) as address,
         httpx.Client(base_url=address) as http,
         CollectorClient(ClientSettings(endpoint=address)) as client,
     ):
@@ -174,8 +176,9 @@ def test_a_quarantined_record_is_answered_200_with_the_reason(collector: Running
     success = ExportLogsServiceResponse.FromString(answer.content).partial_success
     assert success.rejected_log_records == 1
     assert "teleported" in success.error_message
-    (kept,) = collector.service.store.quarantined(limit=10)
-    assert "teleported" in kept.raw
+    (kept,) = collector.http.get("/api/v1/quarantine").json()["records"]
+    assert "teleported" in kept["raw"]
+    assert "teleported" in kept["reason"]
     assert collector.metrics()["headway_ingest_records_total"] == {
         ("stored",): 2,
         ("duplicate",): 0,
@@ -202,6 +205,21 @@ def test_a_collector_that_stops_asks_to_send_again(collector: Running) -> None:
     answer = collector.post(body(OPENING))
     assert answer.status_code == 503
     assert answer.headers["Retry-After"] == "1"
+
+
+def test_before_the_ledgers_are_rebuilt_it_lives_but_is_not_ready(tmp_path: Path) -> None:
+    store = EventStore.open(tmp_path / "events.duckdb")
+    service = Service(store, CollectorSettings(), Clock())
+    with closing(service), served(application(service)) as address:
+        assert httpx.get(f"{address}/healthz").status_code == 200
+        for path in ("/readyz", "/metrics", "/api/v1/runs", "/api/v1/runs/llama/report"):
+            answer = httpx.get(address + path)
+            assert answer.status_code == 503
+            assert "not ready" in answer.json()["error"]
+        refused = httpx.post(
+            f"{address}/v1/logs", content=body(OPENING), headers={"content-type": PROTOBUF}
+        )
+        assert (refused.status_code, refused.headers["Retry-After"]) == (503, "1")
 
 
 def test_health_and_readiness(collector: Running) -> None:
