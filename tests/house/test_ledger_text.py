@@ -53,7 +53,7 @@ def test_every_category_has_its_time_and_its_share(run: Sample) -> None:
     said = text(run.report)
 
     for name, category in CATEGORIES.items():
-        assert f"{run.report['categories'][name] / 1e9:.3f} s" in line(said, category.title)
+        assert f"{run.report['categories'][name] / 1e9:.3f} s" in line(said, f"{category.title} ")
 
 
 def test_restarts_are_listed_by_layer_and_cause_and_rollbacks_by_incident(run: Sample) -> None:
