@@ -142,6 +142,9 @@ class RunConfigured(Event):
     options: Annotated[
         Mapping[str, Scalar] | None, Described("Any other option worth comparing.")
     ] = None
+    training_good: Annotated[
+        tuple[str, ...], Described("Custom categories whose time counts as training good.")
+    ] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,220 @@
+"""The time of one attempt, independent of what later attempts decide about its steps.
+
+Steps stay columns with running sums, so any stretch of time is summed without walking over them;
+only the steps at its two edges are cut piece by piece.
+"""
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from headway.ledger.attempt_time import STEP
+from headway.ledger.attempts import Attempt
+from headway.ledger.group import GroupSteps
+from headway.ledger.lineage import Segment
+from headway.ledger.model import Interval
+from headway.ledger.pieces import Piece, Span, without
+from headway.ledger.steps import Times
+
+
+class Owned(NamedTuple):
+    """A stretch of time with its category, part and step; `STEP` shares its step's fate."""
+
+    start: int
+    end: int
+    category: str
+    part: str | None
+    row: int | None
+
+
+@dataclass(slots=True)
+class Account:
+    """Everything an attempt's time consists of."""
+
+    attempt: Attempt
+    steps: GroupSteps | None
+    around: list[Piece]
+    segments: list[Segment]
+    broken: bool
+    """Whether it ended by a fault rather than cleanly or because it was told to stop."""
+    shared: list[Owned] = field(default_factory=list)
+    """Stretches taken out of the columns because another attempt ran at the same time."""
+    _work: Times = field(init=False)
+    _wait: Times = field(init=False)
+    _starts: list[int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.freeze()
+
+    def freeze(self) -> None:
+        """Prepare the running sums; call again after the columns changed."""
+        empty = np.zeros(1, dtype=np.int64)
+        steps = self.steps
+        self._work = empty if steps is None else np.concatenate([empty, np.cumsum(steps.work)])
+        self._wait = empty if steps is None else np.concatenate([empty, np.cumsum(steps.wait)])
+        self._starts = [] if steps is None else [piece.start for piece in steps.pieces]
+
+    def fates(self, durable: int, lost: bool) -> Iterator[tuple[int, int, str, str]]:
+        """Yield row ranges with category and part: what became of the steps.
+
+        `durable` is the newest step in a durable checkpoint of the chain; `lost` says that steps
+        at risk are lost with the run (rule 7).
+        """
+        if self.steps is None:
+            return
+        for segment in self.segments:
+            if segment.first is None:
+                continue
+            low, high = np.searchsorted(self.steps.segment, [segment.index, segment.index + 1])
+            numbers = self.steps.number[low:high]
+            survives = segment.survives if segment.on_chain else 0
+            safe, kept = np.searchsorted(numbers, [min(durable, survives), survives], side="right")
+            cuts = (
+                (low, low + safe, "productive", "durable"),
+                (low + safe, low + kept, *_at_risk(lost)),
+                (low + kept, high, "rolled_back", "whole"),
+            )
+            for begin, end, category, part in cuts:
+                if begin < end:
+                    yield int(begin), int(end), category, part
+
+    def amounts(self, start: int, end: int, durable: int, lost: bool) -> Counter[tuple[str, str]]:
+        """Return ns per (category, part) between two times; no part is an empty string."""
+        found: Counter[tuple[str, str]] = Counter()
+        fates = list(self.fates(durable, lost))
+        for piece in self.around:
+            self._put(found, self.owned(piece), start, end, fates)
+        for owned in self.shared:
+            self._put(found, owned, start, end, fates)
+        steps = self.steps
+        if steps is None or start >= steps.last_end or end <= int(steps.begin[0]):
+            return found
+        low = int(np.searchsorted(steps.begin, start, side="left"))
+        high = int(np.searchsorted(steps.end, end, side="right"))
+        for row in {low - 1, high} if low <= high else {low - 1}:
+            if 0 <= row < len(steps.end):
+                for owned in self.explode(row):
+                    self._put(found, owned, start, end, fates)
+        if low >= high:
+            return found
+        for begin, finish, category, part in fates:
+            a, b = max(begin, low), min(finish, high)
+            if a < b:
+                found[category, part] += int(self._work[b] - self._work[a])
+        found["data_wait", ""] += int(self._wait[high] - self._wait[low])
+        first, last = int(steps.begin[low]), int(steps.end[high - 1])
+        for piece in steps.pieces[bisect_left(self._starts, first) :]:
+            if piece.start >= last:
+                break
+            self._put(found, Owned(*piece, None), start, end, fates)
+        return found
+
+    def explode(self, row: int) -> list[Owned]:
+        """Return one step piece by piece in order of time."""
+        steps = self.steps
+        if steps is None:
+            return []
+        begin, end = int(steps.begin[row]), int(steps.end[row])
+        taken = [
+            Owned(*piece, row)
+            for piece in steps.pieces[bisect_left(self._starts, begin) :]
+            if piece.start < end
+        ]
+        start, wait = int(steps.start[row]), int(steps.wait[row])
+        if wait:
+            taken.append(Owned(start - wait, start, "data_wait", None, row))
+        taken.sort()
+        if steps.work[row] == 0:
+            return taken
+        free = without([Span(begin, end)], [(owned.start, owned.end) for owned in taken])
+        return sorted([*taken, *(Owned(*span, STEP, None, row) for span in free)])
+
+    def owned(self, piece: Piece) -> Owned:
+        """Return a piece around the steps; what shares a step's fate shares the last one's."""
+        return Owned(*piece, self.last_row if piece.category == STEP else None)
+
+    def step_intervals(self, fates: list[tuple[int, int, str, str]]) -> list[Interval]:
+        """Return the steps as intervals: joined where nothing but waits lies between them."""
+        steps = self.steps
+        if steps is None:
+            return []
+        identity = self.attempt.identity
+        broken = {0, len(steps.end)} | {begin for begin, *_ in fates}
+        special = np.searchsorted(steps.end, self._starts, side="right").tolist()
+        single: set[int] = {*special, *np.flatnonzero(steps.work == 0).tolist()}
+        broken |= single | {row + 1 for row in single}
+        found = []
+        for low, high in pairwise(sorted(broken)):
+            category, part = _fate(low, fates)
+            if low in single:
+                found += [
+                    Interval(
+                        start=owned.start,
+                        end=owned.end,
+                        category=fate[0],
+                        part=fate[1],
+                        attempt=identity,
+                        first_step=int(steps.number[low]),
+                        last_step=int(steps.number[low]),
+                        amounts={fate[0]: owned.end - owned.start},
+                    )
+                    for owned in self.explode(low)
+                    for fate in (fate_of(owned, fates),)
+                ]
+                continue
+            work = int(self._work[high] - self._work[low])
+            wait = int(self._wait[high] - self._wait[low])
+            found.append(
+                Interval(
+                    start=int(steps.begin[low]),
+                    end=int(steps.end[high - 1]),
+                    category=category,
+                    part=part,
+                    attempt=identity,
+                    first_step=int(steps.number[low]),
+                    last_step=int(steps.number[high - 1]),
+                    amounts={category: work, "data_wait": wait} if wait else {category: work},
+                )
+            )
+        return found
+
+    @property
+    def last_row(self) -> int | None:
+        """Row of the last completed step."""
+        return None if self.steps is None else len(self.steps.end) - 1
+
+    def _put(
+        self,
+        found: Counter[tuple[str, str]],
+        owned: Owned,
+        start: int,
+        end: int,
+        fates: list[tuple[int, int, str, str]],
+    ) -> None:
+        overlap = min(owned.end, end) - max(owned.start, start)
+        if overlap > 0:
+            category, part = fate_of(owned, fates)
+            found[category, part or ""] += overlap
+
+
+def fate_of(owned: Owned, fates: list[tuple[int, int, str, str]]) -> tuple[str, str | None]:
+    """Return category and part of a stretch, those of its step where it shares its fate."""
+    if owned.category == STEP and owned.row is not None:
+        return _fate(owned.row, fates)
+    return owned.category, owned.part
+
+
+def _fate(row: int, fates: list[tuple[int, int, str, str]]) -> tuple[str, str]:
+    for begin, end, category, part in fates:
+        if begin <= row < end:
+            return category, part
+    raise AssertionError(f"row {row} has no fate")
+
+
+def _at_risk(lost: bool) -> tuple[str, str]:
+    return ("rolled_back", "whole") if lost else ("productive", "at_risk")

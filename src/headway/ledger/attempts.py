@@ -1,0 +1,247 @@
+"""Which events belong to which attempt, and when each attempt began and ended (rules 5, 8, 9).
+
+An attempt is bounded by its own identity, never inferred from step numbers. Events without an
+identity fall to the newest attempt that had begun by then.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from headway.events import (
+    AttemptBound,
+    AttemptEnded,
+    AttemptStarted,
+    CheckpointLoadFailed,
+    CheckpointScheduled,
+    Envelope,
+    Fault,
+    Heartbeat,
+    PhaseBegan,
+    PhaseEnded,
+    RankExited,
+    RestartPhase,
+    Resumed,
+    Steps,
+    StepsSummary,
+    StopAnnounced,
+)
+from headway.ledger.intake import Stamped
+from headway.ledger.steps import StepRows, rows_of
+
+RANK_EVENTS = (
+    AttemptEnded,
+    AttemptStarted,
+    CheckpointLoadFailed,
+    CheckpointScheduled,
+    Fault,
+    Heartbeat,
+    PhaseBegan,
+    PhaseEnded,
+    RankExited,
+    Resumed,
+    Steps,
+    StepsSummary,
+    StopAnnounced,
+)
+"""Events about one rank of one attempt."""
+OTHERS_SIGNALS = ("launcher", "scheduler", "person")
+"""Who ends a rank as part of a teardown, so that its end is no fault."""
+
+
+@dataclass(slots=True)
+class Phase:
+    """A stretch of one rank; open while `end` is None. `failed` ended by an exception."""
+
+    start: int
+    end: int | None
+    name: str
+    failed: bool = False
+
+
+@dataclass(slots=True)
+class RankLog:
+    """What one rank of one attempt recorded, in order of time."""
+
+    rank: int
+    node: str | None = None
+    started: int | None = None
+    ended: int | None = None
+    exit: RankExited | AttemptEnded | None = None
+    last_evidence: int = 0
+    rows: list[StepRows] = field(default_factory=list)
+    phases: list[Phase] = field(default_factory=list)
+    resumed: list[tuple[int, Resumed]] = field(default_factory=list)
+    saves: list[tuple[int, int]] = field(default_factory=list)
+    heartbeat: tuple[int, Heartbeat] | None = None
+
+
+@dataclass(slots=True)
+class Attempt:
+    """All events of one attempt; times in ns."""
+
+    identity: str
+    number: int = 0
+    layer: str = "scheduler"
+    world_size: int | None = None
+    begin: int = 0
+    end: int = 0
+    ended: bool = False
+    witnessed: bool = True
+    ranks: dict[int, RankLog] = field(default_factory=dict)
+    faults: list[tuple[int, int | None, Fault]] = field(default_factory=list)
+    stops: list[tuple[int, StopAnnounced]] = field(default_factory=list)
+    exits: list[tuple[int, int, RankExited | AttemptEnded]] = field(default_factory=list)
+    load_failures: list[int] = field(default_factory=list)
+
+    @property
+    def has_step(self) -> bool:
+        """Whether any rank completed a step."""
+        return any(log.rows for log in self.ranks.values())
+
+
+def group(events: Iterable[Stamped], steps_until: int, as_of: int) -> list[Attempt]:
+    """Return the attempts of a run in the order in which they began.
+
+    `events` are in order of time; what lies after `as_of` is left out, steps are cut at
+    `steps_until`.
+    """
+    events = list(events)
+    bound = _bindings(events)
+    named: dict[str, list[Stamped]] = defaultdict(list)
+    floating: list[Stamped] = []
+    for event in events:
+        if not isinstance(event.envelope.event, RANK_EVENTS):
+            continue
+        identity = _identity(event.envelope, bound)
+        if identity is None:
+            floating.append(event)
+        else:
+            named[identity].append(event)
+    if floating:
+        _settle(named, floating)
+    attempts = []
+    for identity, members in named.items():
+        attempt = _read(identity, members, steps_until, as_of)
+        if attempt is not None:
+            attempts.append(attempt)
+    attempts.sort(key=lambda attempt: (attempt.begin, attempt.identity))
+    for number, attempt in enumerate(attempts, start=1):
+        attempt.number = number
+    return attempts
+
+
+def _bindings(events: Iterable[Stamped]) -> Mapping[str, list[tuple[int, int, str]]]:
+    found: dict[str, list[tuple[int, int, str]]] = defaultdict(list)
+    for event in events:
+        bound = event.envelope.event
+        if isinstance(bound, AttemptBound):
+            found[event.envelope.producer].append(
+                (bound.first_sequence, bound.last_sequence, bound.attempt)
+            )
+    return found
+
+
+def _identity(envelope: Envelope, bound: Mapping[str, list[tuple[int, int, str]]]) -> str | None:
+    for first, last, attempt in bound.get(envelope.producer, ()):
+        if first <= envelope.first_sequence <= last:
+            return attempt
+    return envelope.attempt
+
+
+def _settle(named: dict[str, list[Stamped]], floating: list[Stamped]) -> None:
+    """Give events without an attempt to the newest attempt that had begun by then."""
+    if not named:
+        for event in floating:
+            named[event.envelope.producer].append(event)
+        return
+    begins = sorted((members[0].time, identity) for identity, members in named.items())
+    for event in floating:
+        earlier = [identity for time, identity in begins if time <= event.time]
+        named[earlier[-1] if earlier else begins[0][1]].append(event)
+    for members in named.values():
+        members.sort(key=lambda member: member.time)
+
+
+def _read(identity: str, events: list[Stamped], steps_until: int, as_of: int) -> Attempt | None:
+    attempt = Attempt(identity)
+    began: dict[int, list[tuple[int, str]]] = defaultdict(list)
+    layered = False
+    for event in events:
+        rows = rows_of(event, steps_until)
+        if rows is None and (
+            event.time > as_of or isinstance(event.envelope.event, Steps | StepsSummary)
+        ):
+            continue
+        rank = event.envelope.rank if event.envelope.rank is not None else 0
+        log = attempt.ranks.get(rank)
+        if log is None:
+            log = attempt.ranks[rank] = RankLog(rank)
+        log.node = log.node or event.envelope.node
+        time, record = event.time, event.envelope.event
+        if rows is not None:
+            log.rows.append(rows)
+            time = int(rows.end[-1])
+        elif isinstance(record, AttemptStarted):
+            log.started = time if log.started is None else min(log.started, time)
+            if record.world_size is not None:
+                attempt.world_size = record.world_size
+            if not layered:
+                attempt.layer, layered = record.layer, True
+        elif isinstance(record, PhaseBegan):
+            began[rank].append((time, record.phase))
+        elif isinstance(record, PhaseEnded):
+            log.phases.append(
+                Phase(time - record.duration, time, record.phase, record.error is not None)
+            )
+        elif isinstance(record, Resumed):
+            log.resumed.append((time, record))
+        elif isinstance(record, CheckpointScheduled):
+            if record.blocking:
+                log.saves.append((time - record.blocking, time))
+        elif isinstance(record, Fault):
+            attempt.faults.append((time, event.envelope.rank, record))
+        elif isinstance(record, StopAnnounced):
+            attempt.stops.append((time, record))
+        elif isinstance(record, CheckpointLoadFailed):
+            attempt.load_failures.append(time)
+        elif isinstance(record, Heartbeat):
+            log.heartbeat = (time, record)
+        elif isinstance(record, AttemptEnded | RankExited):
+            attempt.exits.append((time, rank, record))
+            log.ended, log.exit = time, record
+        log.last_evidence = max(log.last_evidence, time)
+    if not attempt.ranks:
+        return None
+    for rank, opened in began.items():
+        _open_phases(attempt.ranks[rank], opened)
+    _bound_by_evidence(attempt, events)
+    return attempt
+
+
+def _open_phases(log: RankLog, began: list[tuple[int, str]]) -> None:
+    closed = {(phase.start, phase.name) for phase in log.phases}
+    log.phases += [Phase(time, None, name) for time, name in began if (time, name) not in closed]
+    log.phases.sort(key=lambda phase: phase.start)
+
+
+def _bound_by_evidence(attempt: Attempt, events: list[Stamped]) -> None:
+    logs = attempt.ranks.values()
+    started = [log.started for log in logs if log.started is not None]
+    first_rows = [int(rows.begin) for log in logs for rows in log.rows]
+    first_phases = [phase.start for log in logs for phase in log.phases]
+    attempt.begin = min(started or [*first_rows, *first_phases, events[0].time])
+    attempt.ended = all(log.ended is not None for log in logs) and (
+        attempt.world_size is None or len(logs) >= attempt.world_size or len(started) == 0
+    )
+    attempt.end = max(log.last_evidence if log.ended is None else log.ended for log in logs)
+    attempt.witnessed = all(log.ended is not None for log in logs)
+
+
+def launcher_states(events: Iterable[Stamped], as_of: int) -> list[tuple[int, RestartPhase]]:
+    """Return what launchers and wrappers said of their restarts, in order of time."""
+    return [
+        (event.time, event.envelope.event)
+        for event in events
+        if isinstance(event.envelope.event, RestartPhase) and event.time <= as_of
+    ]

@@ -1,0 +1,62 @@
+"""When a run began and ended (rules 5 and 6)."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from headway.events import Allocation, AttemptStarted, Note, RestartPhase, RunEnded
+from headway.ledger.attempts import Attempt
+from headway.ledger.intake import DAY, Stamped
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """First evidence of allocation, end (None: still running) and how it ended; times in ns."""
+
+    start: int
+    end: int | None
+    state: str
+
+
+def ending(events: Iterable[Stamped], as_of: int) -> tuple[int, str] | None:
+    """Return time and reason of the run's end, unless an attempt began after it."""
+    ended: tuple[int, str] | None = None
+    for event in events:
+        record = event.envelope.event
+        if event.time > as_of:
+            continue
+        if isinstance(record, RunEnded):
+            ended = event.time, record.reason
+        elif isinstance(record, AttemptStarted) and ended is not None and event.time > ended[0]:
+            ended = None
+    return ended
+
+
+def extent(
+    events: Sequence[Stamped],
+    attempts: Sequence[Attempt],
+    ended: tuple[int, str] | None,
+    as_of: int,
+) -> Extent | None:
+    """Return the run's extent; None if nothing shows that it ever held a machine.
+
+    Abandoned means a day without any evidence of allocation, agent, launcher or rank.
+    """
+    begins = [attempt.begin for attempt in attempts[:1]]
+    last = max((attempt.end for attempt in attempts), default=0)
+    for event in events:
+        record = event.envelope.event
+        if event.time > as_of:
+            break
+        held = isinstance(record, Allocation) and record.gpus_held > 0
+        if held or isinstance(record, RestartPhase):
+            begins.append(event.time)
+        if not isinstance(record, Note):
+            last = max(last, event.time)
+    if not begins:
+        return None
+    start = min(begins)
+    if ended is not None:
+        return Extent(start, max(ended[0], start), ended[1])
+    if as_of - last >= DAY:
+        return Extent(start, max(last, start), "abandoned")
+    return Extent(start, None, "running")

@@ -1,0 +1,327 @@
+"""The ledger of a run: every nanosecond in exactly one category, and the ratios from it.
+
+`Timeline` takes events as they come; `Timeline.ledger` reads them into a `Ledger`, a view that
+answers for the whole run or for any window of it.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
+
+from headway.events import Envelope
+from headway.ledger.account import fate_of
+from headway.ledger.book import Book, read
+from headway.ledger.intake import Intake
+from headway.ledger.model import (
+    AttemptSummary,
+    CheckpointSummary,
+    Interval,
+    Problem,
+    Range,
+    StepCounts,
+)
+from headway.ledger.ratios import goodput
+from headway.metrics import CATEGORIES, SPARE
+
+
+class Timeline:
+    """The events of one run, in whatever order and however often they arrive."""
+
+    def __init__(self, run: str) -> None:
+        self.run = run
+        self._intake = Intake()
+
+    def add(self, envelopes: Iterable[Envelope]) -> int:
+        """Take in envelopes; return how many held something new."""
+        return len(self._intake.add(envelopes))
+
+    def ledger(self, as_of: int) -> "Ledger":
+        """Return the ledger as known at a time in UTC ns."""
+        return Ledger(read(self.run, self._intake, as_of))
+
+
+def ledger(events: Iterable[Envelope], as_of: int) -> "Ledger":
+    """Return the ledger of one run's events as known at a time in UTC ns."""
+    envelopes = list(events)
+    timeline = Timeline(next((e.run for e in envelopes if e.run is not None), ""))
+    timeline.add(envelopes)
+    return timeline.ledger(as_of)
+
+
+class Ledger:
+    """Where a run's time went; times in UTC ns, durations in ns, ratios 0 to 1."""
+
+    def __init__(self, book: Book) -> None:
+        self.book = book
+        self.run = book.run
+        self.as_of = book.as_of
+        extent = book.extent
+        self.start = book.as_of if extent is None else extent.start
+        self.end = None if extent is None else extent.end
+        self.state = "running" if extent is None else extent.state
+        self._durable = _durable_step(book)
+        self._lost = self.state == "abandoned" or (
+            self.state == "failed" and any(save.scheduled is not None for save in book.saves)
+        )
+        self._totals = self.amounts(self.start, self.closed_at)
+
+    @property
+    def closed_at(self) -> int:
+        """End of the run, or `as_of` while it runs."""
+        return self.as_of if self.end is None else self.end
+
+    @property
+    def provisional(self) -> bool:
+        """Whether later events may still change it."""
+        return self.end is None
+
+    @property
+    def elapsed(self) -> int:
+        """Time from the first evidence of allocation to the end."""
+        return max(self.closed_at - self.start, 0)
+
+    @property
+    def categories(self) -> Mapping[str, int]:
+        """Time per leaf category; every declared one is present and they sum to `elapsed`."""
+        return by_category(self._totals)
+
+    @property
+    def parts(self) -> Mapping[str, Mapping[str, int]]:
+        """Time per part of the categories that have parts."""
+        found: dict[str, dict[str, int]] = {}
+        for (category, part), amount in sorted(self._totals.items()):
+            if part and amount:
+                found.setdefault(category, {})[part] = amount
+        return found
+
+    @property
+    def training_good(self) -> tuple[str, ...]:
+        """Custom categories that the run declared as training good."""
+        return () if self.book.configured is None else self.book.configured.training_good
+
+    @property
+    def training_goodput(self) -> Range:
+        """Training goodput over wall time."""
+        return goodput(self.categories, self.elapsed, "training", self.training_good)
+
+    @property
+    def infrastructure_goodput(self) -> Range:
+        """Infrastructure goodput over wall time."""
+        return goodput(self.categories, self.elapsed, "infrastructure", self.training_good)
+
+    @property
+    def num_gpus(self) -> int | None:
+        """GPUs held now, else the newest attempt's world size."""
+        held = self.book.held.at(self.closed_at)
+        return held if held else self._world(self.closed_at)
+
+    def gpu_time(self) -> Mapping[str, int]:
+        """GPU-ns per category, weighted by the GPUs held; `spare` is held but not used (rule 27).
+
+        Without allocation events the world size is the weight.
+        """
+        edges = {self.start, self.closed_at}
+        edges |= set(self.book.held.times)
+        edges |= {attempt.begin for attempt in self.book.attempts}
+        cuts = [edge for edge in sorted(edges) if self.start <= edge <= self.closed_at]
+        found = Counter(dict.fromkeys((*CATEGORIES, SPARE.name), 0))
+        for begin, finish in pairwise(cuts):
+            world = self._world(begin)
+            held = self.book.held.at(begin)
+            if not self.book.held.times:
+                held = world
+            weight = held or 0
+            active = weight if world is None else min(world, weight)
+            for name, amount in by_category(self.amounts(begin, finish)).items():
+                found[name] += amount * active
+            found[SPARE.name] += (finish - begin) * (weight - active)
+        return dict(found)
+
+    def _world(self, time: int) -> int | None:
+        """Return the world size of the attempt at a time, between attempts of the last one."""
+        known = None
+        for attempt in self.book.attempts:
+            if attempt.begin > time and known is not None:
+                break
+            known = attempt.world_size or len(attempt.ranks)
+        return known
+
+    def amounts(self, start: int, end: int) -> Counter[tuple[str, str]]:
+        """Return ns per (category, part) between two times within the run."""
+        found: Counter[tuple[str, str]] = Counter()
+        start, end = max(start, self.start), min(end, self.closed_at)
+        for piece in self.book.between:
+            overlap = min(piece.end, end) - max(piece.start, start)
+            if overlap > 0:
+                found[piece.category, piece.part or ""] += overlap
+        for account in self.book.accounts:
+            found += account.amounts(start, end, self._durable, self._lost)
+        return found
+
+    @property
+    def steps(self) -> StepCounts:
+        """Counts of optimizer steps."""
+        executed, highest, surviving = 0, 0, 0
+        distinct = _StepUnion()
+        for account in self.book.accounts:
+            if account.steps is None:
+                continue
+            executed += len(account.steps.number)
+            highest = max(highest, int(account.steps.number.max()))
+            for begin, end, category, _ in account.fates(self._durable, self._lost):
+                numbers = account.steps.number[begin:end]
+                distinct.add(int(numbers[0]), int(numbers[-1]), end - begin)
+                surviving += end - begin if category == "productive" else 0
+        configured = self.book.configured
+        return StepCounts(
+            highest=highest,
+            executed=executed,
+            surviving=surviving,
+            rework=executed - distinct.count,
+            target=None if configured is None else configured.target_step,
+        )
+
+    @property
+    def newest_step(self) -> int:
+        """Steps in the newest state."""
+        for segment in reversed(self.book.chain):
+            return segment.base if segment.last is None else segment.last
+        return 0
+
+    @property
+    def newest_durable(self) -> CheckpointSummary | None:
+        """Newest checkpoint of the chain that could be loaded."""
+        saves = [save for save in self.book.saves if save.is_durable and _on_chain(self.book, save)]
+        best = max(saves, key=lambda save: (save.step, save.durable_since or 0), default=None)
+        return None if best is None else best.summary()
+
+    @property
+    def steps_at_risk(self) -> int:
+        """Surviving steps that no durable checkpoint holds."""
+        return max(self.newest_step - self._durable, 0)
+
+    @property
+    def checkpoints(self) -> list[CheckpointSummary]:
+        """Every save in order of time."""
+        return [save.summary() for save in self.book.saves]
+
+    @property
+    def problems(self) -> list[Problem]:
+        """What did not fit."""
+        return self.book.problems
+
+    @property
+    def flags(self) -> list[str]:
+        """How parts of the ledger are to be read."""
+        return self.book.flags
+
+    @property
+    def attempts(self) -> list[AttemptSummary]:
+        """Every attempt in order of its begin."""
+        return [self._attempt(number) for number in range(len(self.book.attempts))]
+
+    def _attempt(self, number: int) -> AttemptSummary:
+        attempt = self.book.attempts[number]
+        account = self.book.accounts[number]
+        own = [segment for segment in self.book.chain if segment.attempt == number]
+        first = min((s.first for s in own if s.first is not None), default=None)
+        last = max((s.last for s in own if s.last is not None), default=None)
+        outcome = "progressed" if account.steps is not None else "no_step"
+        formed = attempt.world_size is None or len(attempt.ranks) >= attempt.world_size
+        if outcome == "no_step" and not formed:
+            outcome = "never_formed"
+        alive = number == len(self.book.attempts) - 1 and self.end is None and not attempt.ended
+        return AttemptSummary(
+            attempt=attempt.identity,
+            number=attempt.number,
+            layer=attempt.layer,
+            start=attempt.begin,
+            end=None if alive else attempt.end,
+            outcome=outcome,
+            resumed=own[-1].base if own else None,
+            checkpoint=own[-1].checkpoint if own else None,
+            first_step=first,
+            last_step=last,
+            world_size=attempt.world_size or len(attempt.ranks),
+            ended_by=_ended_by(attempt.faults, attempt.stops, alive),
+        )
+
+    def intervals(self) -> list[Interval]:
+        """Return the whole run as intervals in order of time; steps of one fate are joined."""
+        found = [
+            _interval(piece.start, piece.end, piece.category, piece.part, None)
+            for piece in self.book.between
+        ]
+        for account in self.book.accounts:
+            identity = account.attempt.identity
+            fates = list(account.fates(self._durable, self._lost))
+            loose = [(owned.start, owned.end, *fate_of(owned, fates)) for owned in account.shared]
+            for piece in account.around:
+                owned = account.owned(piece)
+                loose.append((owned.start, owned.end, *fate_of(owned, fates)))
+            found += [_interval(*item, identity) for item in loose]
+            found += account.step_intervals(fates)
+        found.sort(key=lambda interval: (interval.start, interval.end))
+        return [interval for interval in found if interval.start < interval.end]
+
+
+def by_category(totals: Mapping[tuple[str, str], int]) -> dict[str, int]:
+    """Sum the parts of each category; every declared category is present."""
+    found = dict.fromkeys(CATEGORIES, 0)
+    for (category, _), amount in sorted(totals.items()):
+        found[category] = found.get(category, 0) + amount
+    return found
+
+
+def _interval(
+    start: int, end: int, category: str, part: str | None, attempt: str | None
+) -> Interval:
+    return Interval(
+        start=start,
+        end=end,
+        category=category,
+        part=part,
+        attempt=attempt,
+        amounts={category: end - start},
+    )
+
+
+def _on_chain(book: Book, save: object) -> bool:
+    return any(
+        segment.on_chain
+        and book.attempts[segment.attempt].identity == getattr(save, "attempt", None)
+        and getattr(save, "step", 0) <= segment.survives
+        for segment in book.chain
+    )
+
+
+def _durable_step(book: Book) -> int:
+    steps = [save.step for save in book.saves if save.is_durable and _on_chain(book, save)]
+    return max(steps, default=0)
+
+
+def _ended_by(faults: Sequence[object], stops: Sequence[object], alive: bool) -> str | None:
+    if alive:
+        return None
+    if faults:
+        return "fault"
+    return "stop" if stops else None
+
+
+class _StepUnion:
+    """Counts distinct step numbers from ranges."""
+
+    def __init__(self) -> None:
+        self._ranges: list[tuple[int, int]] = []
+
+    def add(self, first: int, last: int, count: int) -> None:
+        self._ranges.append((first, max(last, first + count - 1)))
+
+    @property
+    def count(self) -> int:
+        total, reached = 0, -1
+        for first, last in sorted(self._ranges):
+            if last > reached:
+                total += last - max(first - 1, reached)
+                reached = last
+        return total

@@ -1,0 +1,133 @@
+"""Attempts that ran at the same time (rule 9).
+
+Completed steps own their time, those of the surviving lineage first, then those of the newest
+attempt; everything else belongs to the newest attempt. Only the overlapping stretch is walked
+over step by step.
+"""
+
+import heapq
+from collections.abc import Sequence
+from itertools import pairwise
+
+from headway.ledger.account import Account, Owned
+from headway.ledger.attempt_time import STEP
+from headway.ledger.pieces import Span, merge
+
+
+def resolve(accounts: Sequence[Account]) -> bool:
+    """Let each moment belong to one attempt; return whether two of them stepped at once.
+
+    Pieces around an attempt's steps must already end where the next attempt begins.
+    """
+    windows = _windows(accounts)
+    if not windows:
+        return False
+    candidates: list[tuple[int, int, tuple[int, int], int, Owned]] = []
+    for number, account in enumerate(accounts):
+        for window in windows:
+            for owned in _taken(account, window):
+                survives = owned.row is not None and _survives(account, owned.row)
+                order = (0 if survives else 1 if owned.row is not None else 2, -number)
+                candidates.append((owned.start, owned.end, order, number, owned))
+    split = _sweep(accounts, candidates)
+    for account in accounts:
+        account.freeze()
+    return split
+
+
+def _windows(accounts: Sequence[Account]) -> list[Span]:
+    found = []
+    for number, account in enumerate(accounts):
+        if account.steps is None:
+            continue
+        begins = [
+            later.attempt.begin
+            for later in accounts[number + 1 :]
+            if later.attempt.begin < account.steps.last_end
+        ]
+        if begins:
+            found.append((min(begins), account.steps.last_end))
+    return merge(found)
+
+
+def _survives(account: Account, row: int) -> bool:
+    if account.steps is None:
+        return False
+    index, number = int(account.steps.segment[row]), int(account.steps.number[row])
+    return any(
+        segment.on_chain and segment.index == index and number <= segment.survives
+        for segment in account.segments
+    )
+
+
+def _taken(account: Account, window: Span) -> list[Owned]:
+    """Take what lies in the window out of an account."""
+    taken = []
+    kept = []
+    for piece in account.around:
+        low, high = max(piece.start, window.start), min(piece.end, window.end)
+        if low >= high:
+            kept.append(piece)
+            continue
+        row = account.last_row if piece.category == STEP else None
+        taken.append(Owned(low, high, piece.category, piece.part, row))
+        if piece.start < low:
+            kept.append(piece._replace(end=low))
+        if piece.end > high:
+            kept.append(piece._replace(start=high))
+    account.around = kept
+    steps = account.steps
+    if steps is None:
+        return taken
+    inside = ((steps.begin < window.end) & (steps.end > window.start)).nonzero()[0]
+    exploded = [owned for row in inside.tolist() for owned in account.explode(row)]
+    for owned in exploded:
+        if owned.end <= window.start or owned.start >= window.end:
+            account.shared.append(owned)
+            continue
+        if owned.start < window.start:
+            account.shared.append(owned._replace(end=window.start))
+        if owned.end > window.end:
+            account.shared.append(owned._replace(start=window.end))
+        taken.append(
+            owned._replace(start=max(owned.start, window.start), end=min(owned.end, window.end))
+        )
+    if len(inside):
+        first, last = int(steps.begin[inside[0]]), int(steps.end[inside[-1]])
+        steps.work[inside] = 0
+        steps.wait[inside] = 0
+        steps.pieces = [
+            piece for piece in steps.pieces if piece.end <= first or piece.start >= last
+        ]
+        account.freeze()
+    return taken
+
+
+def _sweep(
+    accounts: Sequence[Account],
+    candidates: list[tuple[int, int, tuple[int, int], int, Owned]],
+) -> bool:
+    """Give each elementary stretch to the candidate first in order."""
+    candidates.sort(key=lambda item: item[:4])
+    edges = sorted({edge for start, end, *_ in candidates for edge in (start, end)})
+    active: list[tuple[tuple[int, int], int, int, int, Owned]] = []
+    position = 0
+    split = False
+    for begin, finish in pairwise(edges):
+        while position < len(candidates) and candidates[position][0] <= begin:
+            _, end, order, number, owned = candidates[position]
+            heapq.heappush(active, (order, position, end, number, owned))
+            position += 1
+        while active and active[0][2] <= begin:
+            heapq.heappop(active)
+        if not active:
+            continue
+        _, _, _, number, owned = active[0]
+        stepping = {item[3] for item in active if item[2] > begin and item[4].category == STEP}
+        split = split or len(stepping) > 1
+        shared = accounts[number].shared
+        if shared and shared[-1].end == begin and shared[-1][2:] == owned[2:]:
+            shared[-1] = shared[-1]._replace(end=finish)
+        else:
+            shared.append(owned._replace(start=begin, end=finish))
+    return split

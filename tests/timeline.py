@@ -1,0 +1,265 @@
+"""A short text as a run's events, so that a ledger test reads as a scenario.
+
+One event a line: a time or a stretch in seconds, a verb, its arguments, `name=value` options.
+
+    0       allocation 4
+    0       attempt A launcher world=4
+    0-574   steps 1-574
+    500     finalized c500 500
+    574     fault exception rank=3
+    634     launcher stop_workers
+
+`rank=` names the rank (default 0), `#` starts a comment. A stretch of steps is cut evenly, `each=9
+wait=1` gives steps of 9 s after a wait of 1 s each, from the start of the stretch on.
+"""
+
+import shlex
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from headway import events as e
+from headway.events import Envelope, Event
+from headway.step_blocks import Step, pack
+
+SECOND = 10**9
+EPOCH = 1_790_000_000 * SECOND
+"""Wall-clock time of second 0."""
+
+
+def seconds(text: str | float) -> int:
+    """Return seconds as ns."""
+    return round(float(text) * SECOND)
+
+
+def at(text: str | float) -> int:
+    """Return the wall-clock time of a second of the timeline."""
+    return EPOCH + seconds(text)
+
+
+@dataclass
+class Timeline:
+    """Builds envelopes; each rank is a producer of its own, `None` is the node's agent."""
+
+    run: str = "run"
+    attempt: str | None = None
+    envelopes: list[Envelope] = field(default_factory=list)
+    _sequence: dict[int | None, int] = field(default_factory=lambda: defaultdict(int))
+
+    def emit(self, time: int, event: Event, rank: int | None = 0, count: int = 1) -> None:
+        """Add one event at a time in ns since the epoch of the timeline."""
+        first = self._sequence[rank]
+        self._sequence[rank] = first + count
+        self.envelopes.append(
+            Envelope(
+                producer=f"rank{rank}",
+                anchor=EPOCH,
+                first_sequence=first,
+                last_sequence=first + count - 1,
+                run=self.run,
+                attempt=self.attempt,
+                rank=rank,
+                node="node-a" if rank is None else f"node-{'abcdefgh'[rank // 4 % 8]}",
+                boot_id="boot",
+                wall=EPOCH + time,
+                monotonic=time,
+                event=event,
+            )
+        )
+
+
+Arguments = list[str]
+Options = dict[str, str]
+
+
+def timeline(text: str, run: str = "run") -> list[Envelope]:
+    """Return the envelopes of a text timeline."""
+    built = Timeline(run)
+    for number, line in enumerate(text.splitlines(), start=1):
+        words = shlex.split(line, comments=True)
+        if not words:
+            continue
+        options = dict(word.split("=", 1) for word in words[2:] if "=" in word)
+        arguments = [word for word in words[2:] if "=" not in word]
+        begin, _, finish = words[0].partition("-")
+        try:
+            verb = VERBS[words[1]]
+        except KeyError:
+            known = ", ".join(sorted(VERBS))
+            raise ValueError(f"line {number}: unknown verb {words[1]!r}; known: {known}") from None
+        stretch = seconds(begin), seconds(finish or begin)
+        verb(built, stretch, arguments, options)
+    return built.envelopes
+
+
+def _ranks(options: Options) -> list[int]:
+    low, _, high = options.get("rank", "0").partition("..")
+    return list(range(int(low), int(high or low) + 1))
+
+
+def _each(
+    build: Callable[[Arguments, Options], Event],
+) -> Callable[[Timeline, tuple[int, int], Arguments, Options], None]:
+    def verb(
+        built: Timeline, stretch: tuple[int, int], arguments: Arguments, options: Options
+    ) -> None:
+        for rank in _ranks(options):
+            built.emit(stretch[1], build(arguments, options), rank)
+
+    return verb
+
+
+def _attempt(
+    built: Timeline, stretch: tuple[int, int], arguments: Arguments, options: Options
+) -> None:
+    built.attempt = arguments[0]
+    layer = arguments[1] if len(arguments) > 1 else "launcher"
+    world = int(options["world"]) if "world" in options else None
+    for rank in _ranks(options):
+        built.emit(stretch[0], e.AttemptStarted(layer=layer, world_size=world), rank)
+
+
+def _steps(
+    built: Timeline, stretch: tuple[int, int], arguments: Arguments, options: Options
+) -> None:
+    low, _, high = arguments[0].partition("-")
+    first, last = int(low), int(high or low)
+    count = last - first + 1
+    begin, end = stretch
+    wait = seconds(options.get("wait", "0"))
+    steps = []
+    for index in range(count):
+        if "each" in options:
+            start = begin + index * (seconds(options["each"]) + wait) + wait
+            steps.append(Step(start, seconds(options["each"]), wait))
+        else:
+            a = begin + (end - begin) * index // count
+            b = begin + (end - begin) * (index + 1) // count
+            steps.append(Step(a + wait, b - a - wait, wait))
+    event = e.Steps(first_step=first, version=1, packed=pack(steps))
+    for rank in _ranks(options):
+        built.emit(steps[-1].start + steps[-1].duration, event, rank, count)
+
+
+def _summary(
+    built: Timeline, stretch: tuple[int, int], arguments: Arguments, options: Options
+) -> None:
+    low, _, high = arguments[0].partition("-")
+    count = int(high or low) - int(low) + 1
+    longest = options.get("longest")
+    event = e.StepsSummary(
+        first_step=int(low),
+        num_steps=count,
+        duration=stretch[1] - stretch[0],
+        data_wait=seconds(options["wait"]) if "wait" in options else None,
+        longest=None if longest is None else seconds(longest),
+        longest_step=int(options["longest_step"]) if longest is not None else None,
+    )
+    for rank in _ranks(options):
+        built.emit(stretch[1], event, rank)
+
+
+def _phase(
+    built: Timeline, stretch: tuple[int, int], arguments: Arguments, options: Options
+) -> None:
+    for rank in _ranks(options):
+        built.emit(stretch[0], e.PhaseBegan(phase=arguments[0]), rank)
+        if stretch[1] > stretch[0]:
+            ended = e.PhaseEnded(
+                phase=arguments[0], duration=stretch[1] - stretch[0], error=options.get("error")
+            )
+            built.emit(stretch[1], ended, rank)
+
+
+def _alone(
+    build: Callable[[Arguments, Options], Event],
+) -> Callable[[Timeline, tuple[int, int], Arguments, Options], None]:
+    def verb(
+        built: Timeline, stretch: tuple[int, int], arguments: Arguments, options: Options
+    ) -> None:
+        kept, built.attempt = built.attempt, None
+        built.emit(stretch[0], build(arguments, options), None)
+        built.attempt = kept
+
+    return verb
+
+
+def _optional(options: Options, name: str) -> int | None:
+    return seconds(options[name]) if name in options else None
+
+
+def _number(options: Options, name: str) -> int | None:
+    return int(options[name]) if name in options else None
+
+
+def _step_of(arguments: Arguments) -> int:
+    return int(arguments[1]) if len(arguments) > 1 else int(arguments[0].lstrip("abc") or 0)
+
+
+VERBS: dict[str, Any] = {
+    "allocation": _alone(
+        lambda a, o: e.Allocation(gpus_held=int(a[0]), gpus_requested=_number(o, "requested"))
+    ),
+    "attempt": _attempt,
+    "steps": _steps,
+    "summary": _summary,
+    "phase": _phase,
+    "run_started": _each(lambda a, o: e.RunStarted(run_name=a[0])),
+    "configured": _each(
+        lambda a, o: e.RunConfigured(
+            target_step=_number(o, "target"),
+            training_good=tuple(o["good"].split(",")) if "good" in o else (),
+        )
+    ),
+    "run_ended": _each(lambda a, o: e.RunEnded(reason=a[0])),
+    "resumed": _each(lambda a, o: e.Resumed(completed=int(a[0]), checkpoint=o.get("from"))),
+    "scheduled": _each(
+        lambda a, o: e.CheckpointScheduled(
+            checkpoint=a[0],
+            step=_step_of(a),
+            blocking=_optional(o, "blocking"),
+            tier=o.get("tier"),
+        )
+    ),
+    "finalized": _each(
+        lambda a, o: e.CheckpointFinalized(checkpoint=a[0], step=_step_of(a), tier=o.get("tier"))
+    ),
+    "save_failed": _each(lambda a, o: e.CheckpointFailed(checkpoint=a[0], step=_step_of(a))),
+    "loaded": _each(lambda a, o: e.CheckpointLoaded(checkpoint=a[0], step=_step_of(a))),
+    "load_failed": _each(lambda a, o: e.CheckpointLoadFailed(checkpoint=a[0])),
+    "fault": _each(
+        lambda a, o: e.Fault(
+            kind=a[0],
+            message=o.get("message"),
+            ran_for=_optional(o, "ran_for"),
+            timeout=_optional(o, "timeout"),
+            suspect_rank=_number(o, "suspect"),
+        )
+    ),
+    "stop": _each(lambda a, o: e.StopAnnounced(reason=a[0])),
+    "exit": _each(
+        lambda a, o: e.RankExited(
+            exit_code=_number(o, "code"), signal=_number(o, "signal"), by=o.get("by", "unknown")
+        )
+    ),
+    "ended": _each(
+        lambda a, o: e.AttemptEnded(
+            exit_code=_number(o, "code"), signal=_number(o, "signal"), learned_from="function"
+        )
+    ),
+    "heartbeat": _each(
+        lambda a, o: e.Heartbeat(open_phases=tuple(o["open"].split(",")) if "open" in o else ())
+    ),
+    "launcher": _alone(
+        lambda a, o: e.RestartPhase(
+            layer="launcher", phase=a[0], state=a[1] if len(a) > 1 else "began"
+        )
+    ),
+    "wrapper": _each(
+        lambda a, o: e.RestartPhase(
+            layer="in_process", phase=a[0], state=a[1] if len(a) > 1 else "began"
+        )
+    ),
+    "clock": _alone(lambda a, o: e.Clock(offset=seconds(a[0]))),
+}
