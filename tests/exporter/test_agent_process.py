@@ -1,0 +1,143 @@
+"""The agent as a process: its first line, its port, its signals and its refusals."""
+
+import json
+import signal
+import socket
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from agent_process import AgentProcess, agent_process
+from headway.events import Envelope, RankExited, Steps
+from headway.exporter.spool import spools
+from headway.metrics import METRICS
+from otlp_endpoint import OtlpEndpoint, otlp_endpoint
+from training_process import TrainingProcess
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def endpoint() -> Iterator[OtlpEndpoint]:
+    with otlp_endpoint() as served:
+        yield served
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < deadline, "waited for too long"
+        time.sleep(0.01)
+
+
+def metrics_of(agent: AgentProcess) -> str:
+    return httpx.get(agent.address + "/metrics", trust_env=False).text
+
+
+def steps_in(envelopes: list[Envelope]) -> int:
+    return sum(
+        item.last_sequence - item.first_sequence + 1
+        for item in envelopes
+        if isinstance(item.event, Steps)
+    )
+
+
+def test_sigterm_flushes_what_was_recorded_and_exits_0(
+    endpoint: OtlpEndpoint, tmp_path: Path
+) -> None:
+    training = TrainingProcess(tmp_path)
+    with agent_process(tmp_path, endpoint.address, "--interval", "60") as agent:
+        wait_until((tmp_path / "agent.json").exists)
+        training.steps(500)
+        status, errors = agent.stop()
+    training.kill()
+    assert status == 0, errors
+    assert steps_in(endpoint.accepted) == 500
+    assert not (tmp_path / "agent.json").exists()
+
+
+def test_ctrl_c_is_a_stop_too(endpoint: OtlpEndpoint, tmp_path: Path) -> None:
+    with agent_process(tmp_path, endpoint.address) as agent:
+        agent.process.send_signal(signal.SIGINT)
+        assert agent.wait()[0] == 0
+
+
+def test_the_metrics_are_all_there_from_the_start_and_survive_a_rank(
+    endpoint: OtlpEndpoint, tmp_path: Path
+) -> None:
+    with agent_process(tmp_path, endpoint.address) as agent:
+        text = metrics_of(agent)
+        for name in (name for name in METRICS if name.startswith("headway_agent_")):
+            assert f"\n{name} 0.0\n" in text
+            assert f"# HELP {name} {METRICS[name].description}" in text
+        assert "_created" not in text
+        training = TrainingProcess(tmp_path)
+        training.steps(100)
+        training.exit()
+        wait_until(lambda: not spools(tmp_path))
+        assert "headway_agent_shipped_records_total 10" in metrics_of(agent)
+        wait_until(lambda: "headway_agent_spool_bytes 0.0" in metrics_of(agent))
+
+
+def test_a_busy_port_is_replaced_and_mentioned(endpoint: OtlpEndpoint, tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as busy:
+        port = busy.getsockname()[1]
+        with agent_process(tmp_path, endpoint.address, "--port", str(port)) as agent:
+            assert not agent.address.endswith(f":{port}")
+            assert "headway_agent" in metrics_of(agent)
+            errors = agent.stop()[1]
+    assert f"port {port} of 127.0.0.1 is not free" in errors
+
+
+def test_a_second_agent_on_the_same_spools_refuses(endpoint: OtlpEndpoint, tmp_path: Path) -> None:
+    with agent_process(tmp_path, endpoint.address) as first:
+        with agent_process(tmp_path, endpoint.address) as second:
+            status, errors = second.wait()
+        assert status == 2
+        assert errors.startswith("headway agent: another agent ships the spools in")
+        assert "Traceback" not in errors
+        assert first.stop()[0] == 0
+
+
+def test_a_folder_that_is_none_is_refused(endpoint: OtlpEndpoint, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with agent_process(tmp_path / "file", endpoint.address) as agent:
+        status, errors = agent.wait()
+    assert status == 2
+    assert "cannot use the spool folder" in errors
+    assert "--spool" in errors
+
+
+def test_without_a_collector_the_spool_is_kept_and_one_line_says_so(tmp_path: Path) -> None:
+    with otlp_endpoint() as gone:
+        address = gone.address
+    training = TrainingProcess(tmp_path)
+    training.steps(10)
+    training.exit()
+    with agent_process(tmp_path, address) as agent:
+        wait_until(lambda: "export_failures_total 0.0" not in metrics_of(agent))
+        wait_until(lambda: "export_failures_total 1.0" not in metrics_of(agent))
+        status, errors = agent.stop()
+    assert status == 0
+    assert errors.count("no collector answers") == 1
+    assert "the next agent ships the rest" in errors
+    assert len(spools(tmp_path)) == 1
+    with otlp_endpoint() as back, agent_process(tmp_path, back.address):
+        wait_until(lambda: not spools(tmp_path))
+        assert steps_in(back.accepted) == 10
+
+
+def test_the_death_of_a_rank_is_told_within_a_look(endpoint: OtlpEndpoint, tmp_path: Path) -> None:
+    with agent_process(tmp_path, endpoint.address) as agent:
+        training = TrainingProcess(tmp_path, rank=3)
+        training.steps(10)
+        training.kill()
+        wait_until(lambda: not spools(tmp_path))
+        agent.stop()
+    exits = [item for item in endpoint.accepted if isinstance(item.event, RankExited)]
+    assert [(item.run, item.rank) for item in exits] == [("llama-7", 3)]
+    assert steps_in(endpoint.accepted) == 10
+    assert json.loads((tmp_path / "positions.json").read_text())["exits_told"] == []
