@@ -49,6 +49,7 @@ from headway.settings import RecorderSettings
 from headway.step_blocks import UNKNOWN_SAMPLES
 from headway.wire import WireError, from_fields, specs
 
+_now = time.monotonic_ns
 _LONGEST_TEXT = 16 * 1024
 _LARGEST_STEP = 2**32 - 1
 _LEFT, _RECORDED = "_headway_left", "_headway_recorded"
@@ -139,7 +140,7 @@ class Recorder:
                 return
         producer = Producer(
             producer=uuid.uuid4().hex,
-            anchor=time.time_ns() - time.monotonic_ns(),
+            anchor=time.time_ns() - _now(),
             run=self._run,
             rank=self._rank,
             node=identity.node(environment),
@@ -264,30 +265,33 @@ class Recorder:
     def batches(self, iterable: Iterable[Any]) -> Iterator[Any]:
         """Yield the batches; the wait for each counts as data wait of the next step."""
         timer = self._timer
-        began = time.monotonic_ns()
+        began = _now()
         if timer.slots is not None:
             timer.slots[_WAIT_START] = began
         waiting = True
         try:
             for batch in iterable:
                 waiting = False
-                if timer.slots is not None:
-                    timer.slots[_WAIT_START] = 0
+                slots = timer.slots
+                if slots is not None:
+                    end = _now()
+                    slots[_WAIT_START] = -end
                     if not timer.start:  # a wait inside a step is part of the step
-                        timer.data_wait += time.monotonic_ns() - began
+                        timer.data_wait += end - began
                 yield batch
-                began = time.monotonic_ns()
-                if timer.slots is not None:
-                    timer.slots[_WAIT_START] = began
+                began = _now()
+                slots = timer.slots
+                if slots is not None:
+                    slots[_WAIT_START] = began
                 waiting = True
         except BaseException as error:
             if waiting:
                 self._wait_failed(began, error)
             raise
         finally:
-            if timer.slots is not None:
-                timer.slots[_WAIT_START] = 0
-        timer.data_wait += time.monotonic_ns() - began
+            if waiting and timer.slots is not None:
+                timer.slots[_WAIT_START] = -_now()
+        timer.data_wait += _now() - began
 
     # Facts
 
@@ -411,7 +415,7 @@ class Recorder:
         if any(name == opened.phase for opened in self._phases):
             self.misuse("nested_phase", f"phase {name!r} is open already; the outer one counts")
             return
-        phase.opened = OpenPhase(name, time.monotonic_ns())
+        phase.opened = OpenPhase(name, _now())
         self._phases.append(phase.opened)
         self._emit(PhaseBegan(phase=name), phase.opened.began)
         self._show_phases()
@@ -419,7 +423,7 @@ class Recorder:
     @_harmless
     def leave_phase(self, phase: "Phase", error: BaseException | None) -> None:
         """Record the end of a phase."""
-        opened, end = phase.opened, time.monotonic_ns()
+        opened, end = phase.opened, _now()
         if opened is None:
             return
         phase.opened = None
@@ -452,7 +456,7 @@ class Recorder:
 
     @_harmless
     def _wait_failed(self, began: int, error: BaseException) -> None:
-        end = time.monotonic_ns()
+        end = _now()
         _note_left(error, end, "data_wait", None)
         self._emit(PhaseBegan(phase="data_wait"), began)
         words = _qualified(type(error))
@@ -463,7 +467,7 @@ class Recorder:
         writer = self._writer
         if writer is None:
             return
-        now, wall = time.monotonic_ns(), time.time_ns()
+        now, wall = _now(), time.time_ns()
         monotonic = now if monotonic is None else monotonic
         try:
             checked = from_fields(event.name, self._plain_fields(event))

@@ -162,7 +162,9 @@ class SpoolReader:
             process_id=self.producer.process_id if self.producer else None,
             alive=self._alive(),
             closed=bool(slots[Slot.CLOSED]),
-            last_activity=max(slots[Slot.ACTIVITY], slots[Slot.STEP_START], slots[Slot.WAIT_START]),
+            last_activity=max(
+                slots[Slot.ACTIVITY], abs(slots[Slot.STEP_START]), abs(slots[Slot.WAIT_START])
+            ),
             last_step=None if slots[Slot.LAST_STEP] == NO_STEP else slots[Slot.LAST_STEP],
             attempt=_attempt(slots[Slot.ATTEMPT]),
             open_phases=tuple(phases),

@@ -50,7 +50,10 @@ _AREA = struct.Struct("<II")
 
 
 class Slot(IntEnum):
-    """A signed 64-bit number of the header, changed in place; times are monotonic ns."""
+    """A signed 64-bit number of the header, changed in place; times are monotonic ns.
+
+    A start is negated at the end of what it started and then tells the time of that end.
+    """
 
     ACTIVITY = 0
     LAST_STEP = 1

@@ -44,19 +44,18 @@ _RESERVE = 8 * BLOCK
 _RETRY_NS = 1_000_000_000
 _MOST_PENDING = 4096
 
-_pack_step = STEP_BODY.pack
-_put_step = STEP_BLOCK.pack_into
-_crc32 = zlib.crc32
-
 
 class SpoolWriter:
     """Writes the records of one producer.
 
     Any thread may write and none ever waits: whoever finds another one at work, or itself when a
-    signal handler interrupts it, leaves the record to it. `_busy` needs no lock because the
+    signal handler interrupts it, leaves the record to it. `busy` needs no lock because the
     interpreter switches threads, runs signal handlers and raises exceptions from other threads
-    at calls and backward jumps only, and none stands between the test of `_busy` and the block
-    that resets it.
+    at calls and backward jumps only, and none stands between the test of `busy` and the block
+    that resets it, nor between the two assignments that move on to the next record.
+
+    The attributes without an underscore are for `StepTimer`, which holds the same code as `step`
+    without its calls.
     """
 
     def __init__(self, folder: Path, producer: Producer, limit: int) -> None:
@@ -69,13 +68,13 @@ class SpoolWriter:
         self._limit = limit
         self._size = max(SMALLEST_SEGMENT, min(limit // 8 // 4096 * 4096, LARGEST_SEGMENT))
         self._segment = 0
-        self._sequence = 0
-        self._salt = 0
-        self._offset = self._end = 0
+        self.sequence = 0
+        self.salt = 0
+        self.offset = self.end = 0
         self._full = False
         self._retry_at = 0
-        self._busy = False
-        self._pending: deque[tuple[Callable[..., None], tuple[object, ...]]] = deque()
+        self.busy = False
+        self.pending: deque[tuple[Callable[..., None], tuple[object, ...]]] = deque()
         folder.mkdir(parents=True, exist_ok=True)
         # A reader sees the folder with its header or not at all.
         self.folder = folder / f".{producer.producer}"
@@ -95,16 +94,7 @@ class SpoolWriter:
         samples: int,
     ) -> None:
         """Write one completed step."""
-        if self._busy:
-            self._later(self._step, step, attempt, start, duration, data_wait, loss, samples)
-            return
-        self._busy = True
-        try:
-            self._step(step, attempt, start, duration, data_wait, loss, samples)
-        finally:
-            self._busy = False
-        if self._pending:
-            self._drain()
+        self._later(self._step, step, attempt, start, duration, data_wait, loss, samples)
 
     def event(
         self, event: Event, attempt: str | None, rank: int | None, monotonic: int, wall: int
@@ -123,31 +113,32 @@ class SpoolWriter:
         """
         self._later(self._close)
         deadline = time.monotonic() + delay
-        while self._pending and time.monotonic() < deadline:
+        while self.pending and time.monotonic() < deadline:
             time.sleep(0.001)
-            self._drain()
+            self.drain()
 
-    def _later(self, function: Callable[..., None], *arguments: object) -> None:
-        if len(self._pending) >= _MOST_PENDING:
-            self.slots[Slot.DROPPED] += 1
-            return
-        self._pending.append((function, arguments))
-        self._drain()
-
-    def _drain(self) -> None:
+    def drain(self) -> None:
+        """Do what others left to whoever is at work, unless somebody else is."""
         while True:
-            if not self._pending or self._busy:
+            if not self.pending or self.busy:
                 return
-            self._busy = True
+            self.busy = True
             try:
-                function, arguments = self._pending.popleft()
+                function, arguments = self.pending.popleft()
                 function(*arguments)
             finally:
-                self._busy = False
+                self.busy = False
 
     def abandon(self) -> None:
         """Let go without a word: this process is a fork of the one that writes."""
         os.close(self._lock)
+
+    def _later(self, function: Callable[..., None], *arguments: object) -> None:
+        if len(self.pending) >= _MOST_PENDING:
+            self.slots[Slot.DROPPED] += 1
+            return
+        self.pending.append((function, arguments))
+        self.drain()
 
     def _step(
         self,
@@ -159,20 +150,15 @@ class SpoolWriter:
         loss: float,
         samples: int,
     ) -> None:
-        offset = self._offset
-        if offset >= self._end:
-            if not self._make_room(BLOCK, start + duration):
-                return
-            offset = self._offset
-        sequence = self._sequence
-        body = _pack_step(
+        if self.offset >= self.end and not self._make_room(BLOCK, start + duration):
+            return
+        offset, sequence = self.offset, self.sequence
+        body = STEP_BODY.pack(
             STEP_KIND, sequence, step, attempt, start, duration, data_wait, loss, samples
         )
-        _put_step(self._map, offset, body, _crc32(body, self._salt))
-        # No call may stand between these two: an exception from another thread would leave a
-        # number without its block.
-        self._offset = offset + BLOCK
-        self._sequence = sequence + 1
+        STEP_BLOCK.pack_into(self.map, offset, body, zlib.crc32(body, self.salt))
+        self.offset = offset + BLOCK
+        self.sequence = sequence + 1
 
     def _event(
         self, event: Event, attempt: str | None, rank: int | None, monotonic: int, wall: int
@@ -213,11 +199,11 @@ class SpoolWriter:
             raise
         finally:
             os.close(descriptor)
-        self._salt = salt(self._producer.producer, segment)
-        self._map = mapped
+        self.salt = salt(self._producer.producer, segment)
+        self.map = mapped
         self._segment = segment
-        self._offset = 0
-        self._end = self._size - _RESERVE
+        self.offset = 0
+        self.end = self._size - _RESERVE
 
     def _make_room(self, size: int, now: int) -> bool:
         """Return whether `size` bytes fit, in a new segment if need be; count the loss if not."""
@@ -239,10 +225,10 @@ class SpoolWriter:
             return self._drop()
         self._full = False
         self._tell_dropped(reserve=_RESERVE)
-        return self._offset + size <= self._end or self._drop()
+        return self.offset + size <= self.end or self._drop()
 
     def _drop(self) -> bool:
-        self._end = min(self._end, self._offset)  # later, smaller records must not overtake it
+        self.end = min(self.end, self.offset)  # later, smaller records must not overtake it
         self.slots[Slot.DROPPED] += 1
         return False
 
@@ -250,27 +236,27 @@ class SpoolWriter:
         count = self.slots[Slot.DROPPED] - self.slots[Slot.DROPPED_WRITTEN]
         if not count:
             return
-        self._end = self._size - reserve
+        self.end = self._size - reserve
         monotonic, wall = time.monotonic_ns(), time.time_ns()
         event = Dropped(count=count, reason=f"spool full at {self._limit} bytes, or disk full")
         self._event(event, None, self._producer.rank, monotonic, wall)
         self.slots[Slot.DROPPED_WRITTEN] += count
 
     def _frame(self, values: dict[str, object], now: int) -> None:
-        payload = json.dumps({"sequence": self._sequence, **values}).encode()
-        start, size = frame(payload, self._salt)
+        payload = json.dumps({"sequence": self.sequence, **values}).encode()
+        start, size = frame(payload, self.salt)
         if size > self._size - _RESERVE:
             self.slots[Slot.DROPPED] += 1
             return
-        if self._offset + size > self._end:
+        if self.offset + size > self.end:
             if not self._make_room(size, now):
                 return
             # The new segment has a salt and, after a `dropped` event, a sequence of its own.
-            payload = json.dumps({"sequence": self._sequence, **values}).encode()
-            start, _ = frame(payload, self._salt)
-        offset, sequence = self._offset, self._sequence
+            payload = json.dumps({"sequence": self.sequence, **values}).encode()
+            start, _ = frame(payload, self.salt)
+        offset, sequence = self.offset, self.sequence
         begin = offset + len(start)
-        self._map[begin : begin + len(payload)] = payload
-        self._map[offset:begin] = start
-        self._offset = offset + size
-        self._sequence = sequence + 1
+        self.map[begin : begin + len(payload)] = payload
+        self.map[offset:begin] = start
+        self.offset = offset + size
+        self.sequence = sequence + 1

@@ -7,9 +7,10 @@ exception raised by another thread (NVRx restarts that way) leaves it consistent
 
 import math
 import time
+import zlib
 from typing import TYPE_CHECKING
 
-from headway.exporter.spool_layout import Slot
+from headway.exporter.spool_layout import BLOCK, STEP_BLOCK, STEP_BODY, STEP_KIND, Slot
 from headway.step_blocks import UNKNOWN_SAMPLES
 
 if TYPE_CHECKING:
@@ -18,12 +19,9 @@ if TYPE_CHECKING:
     from headway.exporter.recorder import Recorder
     from headway.exporter.spool_writer import SpoolWriter
 
-_ACTIVITY, _LAST_STEP, _STEP_START = (
-    int(Slot.ACTIVITY),
-    int(Slot.LAST_STEP),
-    int(Slot.STEP_START),
-)
+_LAST_STEP, _STEP_START = int(Slot.LAST_STEP), int(Slot.STEP_START)
 _NAN = math.nan
+_pack, _put, _crc32 = STEP_BODY.pack, STEP_BLOCK.pack_into, zlib.crc32
 _now = time.monotonic_ns
 
 
@@ -75,7 +73,7 @@ class StepTimer:
         if not start or slots is None or writer is None:
             return
         self.start = 0
-        slots[_STEP_START] = 0
+        slots[_STEP_START] = -end
         if error is not None:
             self.recorder.step_cut_short(start, end, error)
             return
@@ -91,9 +89,33 @@ class StepTimer:
         self.data_wait = 0
         number = self.number
         self.expected = number + 1
+        duration = end - start
         try:
-            writer.step(number, self.attempt, start, end - start, data_wait, loss, samples)
+            offset = writer.offset
+            if writer.busy or offset >= writer.end:
+                writer.step(number, self.attempt, start, duration, data_wait, loss, samples)
+            else:
+                writer.busy = True
+                try:
+                    sequence = writer.sequence
+                    body = _pack(
+                        STEP_KIND,
+                        sequence,
+                        number,
+                        self.attempt,
+                        start,
+                        duration,
+                        data_wait,
+                        loss,
+                        samples,
+                    )
+                    _put(writer.map, offset, body, _crc32(body, writer.salt))
+                    writer.offset = offset + BLOCK
+                    writer.sequence = sequence + 1
+                finally:
+                    writer.busy = False
+                if writer.pending:
+                    writer.drain()
         except Exception as failure:  # the boundary that protects the training
             self.recorder.suppressed(failure)
-        slots[_ACTIVITY] = end
         slots[_LAST_STEP] = number
