@@ -82,9 +82,13 @@ def run(arguments: argparse.Namespace) -> int:
                 print(f"dashboard: {demo.dashboard}  (Ctrl-C stops)", file=sys.stderr, flush=True)
                 demo.serve()
         finally:
+            _ignore_signals()
             demo.stop()
             end_descendants()
     return 0
+
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @contextlib.contextmanager
@@ -94,12 +98,20 @@ def _signals_raise() -> Iterator[None]:
     def leave(number: int, _: FrameType | None) -> None:
         raise SystemExit(128 + number)
 
-    before = {number: signal.signal(number, leave) for number in (signal.SIGTERM, signal.SIGHUP)}
+    before = {number: signal.getsignal(number) for number in _SIGNALS}
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, leave)
     try:
         yield
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def _ignore_signals() -> None:
+    """Let nothing interrupt the clean-up: an impatient second Ctrl-C would leave children."""
+    for number in _SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
 
 
 @contextlib.contextmanager
