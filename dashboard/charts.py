@@ -148,6 +148,7 @@ def steps_over_time(report: Report, points: Sequence[Mapping[str, Any]], zone: t
         x=[_local(one["finalized"], zone) for one in durable],
         y=[one["step"] for one in durable],
         mode="markers",
+        cliponaxis=False,
         marker={
             "symbol": "diamond",
             "size": 8,
@@ -166,6 +167,7 @@ def steps_over_time(report: Report, points: Sequence[Mapping[str, Any]], zone: t
         x=[_local(one["opened"], zone) for one in incidents],
         y=[_step_at(points, one["opened"]) for one in incidents],
         mode="markers",
+        cliponaxis=False,
         marker={
             "symbol": "x",
             "size": 9,

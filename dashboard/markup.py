@@ -28,7 +28,8 @@ STYLE = f"""<style>
 .hw-table a {{ display: inline-block; white-space: normal; overflow-wrap: anywhere;
   min-width: 8rem; max-width: 20rem; }}
 @media (max-width: 640px) {{ .hw-table a {{ max-width: 9rem; }} }}
-.st-key-stats > div {{ flex: 1 1 10rem; width: auto; max-width: 20rem; }}
+.hw-table td.hw-wide {{ min-width: 16rem; }}
+.st-key-stats > div {{ flex: 1 1 10rem; width: auto; }}
 .st-key-stats > div:nth-child(-n+2) {{ flex-basis: 15rem; }}
 .hw-table a {{ color: inherit; text-decoration: underline; text-underline-offset: 3px;
   font-weight: 600; }}
@@ -67,7 +68,7 @@ def table(
     def kind(index: int) -> str:
         if columns[index].startswith("#"):
             return ' class="hw-number"'
-        return "" if index in wide else ' class="hw-short"'
+        return ' class="hw-wide"' if index in wide else ' class="hw-short"'
 
     head = "".join(
         f'<th scope="col"{kind(index)}>{escape(column.removeprefix("#"))}</th>'

@@ -11,7 +11,7 @@ import urllib.request
 from pathlib import Path
 
 from headway.dashboard.palette import theme_options
-from headway.settings import ClientSettings, DashboardSettings
+from headway.settings import ClientSettings, DashboardSettings, SettingError
 
 _APP = Path(__file__).with_name("app.py")
 
@@ -20,7 +20,7 @@ def main(settings: DashboardSettings, client: ClientSettings) -> int:
     """Serve the pages until told to stop; print the address once they answer."""
     from streamlit.web import cli
 
-    port = _port(settings.host, settings.port)
+    port = choose_port(settings.host, settings.port)
     if settings.port not in (0, port):
         print(f"port {settings.port} is busy; using {port}", flush=True)
     # The pages run in this process and read their settings as every command does.
@@ -31,14 +31,15 @@ def main(settings: DashboardSettings, client: ClientSettings) -> int:
     os.environ["HEADWAY_DASHBOARD_REFRESH"] = str(settings.refresh)
     threading.Thread(target=_announce, args=(settings.host, port), daemon=True).start()
     cli.main(
-        args=["run", str(_APP), *_flags(settings.host, port)],
+        args=["run", str(_APP), *flags(settings.host, port)],
         prog_name="streamlit",
         standalone_mode=False,
     )
     return 0
 
 
-def _flags(host: str, port: int) -> list[str]:
+def flags(host: str, port: int) -> list[str]:
+    """Return how Streamlit is started: quiet, local, in both looks, telling nobody."""
     options = {
         "server.address": host,
         "server.port": str(port),
@@ -53,7 +54,7 @@ def _flags(host: str, port: int) -> list[str]:
     return [f"--{name}={value}" for name, value in {**options, **theme_options()}.items()]
 
 
-def _port(host: str, wanted: int) -> int:
+def choose_port(host: str, wanted: int) -> int:
     """Return the wanted port where it is free, else one that the system chooses."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     for port in (wanted, 0):
@@ -61,7 +62,7 @@ def _port(host: str, wanted: int) -> int:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             probe.bind((host, port))
             return int(probe.getsockname()[1])
-    raise OSError(f"no free port on {host!r}; give an address of this machine with --host")
+    raise SettingError(f"no free port on {host!r}; give an address of this machine with --host")
 
 
 def _announce(host: str, port: int) -> None:

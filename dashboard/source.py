@@ -61,7 +61,7 @@ def report(run: str) -> dict[str, Any]:
     return _report(load(ClientSettings), run)
 
 
-@st.cache_resource(show_spinner=False, max_entries=8)
+@st.cache_resource(show_spinner=False, max_entries=8, on_release=CollectorClient.close)
 def _client(settings: ClientSettings) -> CollectorClient:
     return CollectorClient(settings)
 

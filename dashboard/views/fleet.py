@@ -10,12 +10,6 @@ from headway.dashboard.views import reader
 from headway.storage.client import CollectorError
 from headway.wording import UNKNOWN, count, duration, ratio_range, when
 
-_NO_RUN = "No run has been seen yet."
-_START_ONE = (
-    "Run `headway demo` for a small training with faults, or add a Recorder to a training program "
-    "and start `headway agent` beside it."
-)
-
 
 def page() -> None:
     """Draw the page and keep it fresh."""
@@ -30,11 +24,11 @@ def _show() -> None:
         incidents = sum(totals.open_incidents(source.report(one["run"])) for one in live)
     except CollectorError as error:
         reader.missing(error.sentence, error.next_step)
-        st.caption("This page looks again by itself.")
+        st.caption(reader.LOOKS_AGAIN)
         return
     if not runs:
-        reader.missing(_NO_RUN, _START_ONE)
-        st.caption("This page looks again by itself.")
+        reader.missing(reader.NO_RUN, reader.START_ONE)
+        st.caption(reader.LOOKS_AGAIN)
         return
     _stats(runs, live, incidents)
     st.header("Runs", anchor=False)

@@ -11,6 +11,13 @@ from headway.dashboard import markup, source
 from headway.dashboard.palette import LOOKS, Look
 from headway.storage.client import CollectorError
 
+NO_RUN = "No run has been seen yet."
+START_ONE = (
+    "Run `headway demo` for a small training with faults, or add a Recorder to a training program "
+    "and start `headway agent` beside it."
+)
+LOOKS_AGAIN = "This page looks again by itself."
+
 
 def zone() -> tzinfo:
     """Return the reader's time zone, UTC where the browser does not say."""
@@ -48,6 +55,6 @@ def wait(ready: Callable[[], bool], sentence: str, next_step: str) -> None:
             if found:
                 st.rerun()
             missing(sentence, next_step)
-        st.caption("This page looks again by itself.")
+        st.caption(LOOKS_AGAIN)
 
     st.fragment(look, run_every=source.refresh_interval())()

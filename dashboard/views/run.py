@@ -17,12 +17,12 @@ _CHART = {"displayModeBar": False}
 def page() -> None:
     """Draw the page of the run that the address names, the newest where it names none."""
     st.title("Run")
+    trouble = None
     try:
         known = [run["run"] for run in source.runs()]
     except CollectorError as error:
-        reader.wait(lambda: bool(source.runs()), error.sentence, error.next_step)
-        return
-    if _PARAMETER not in st.query_params and known and _PARAMETER not in st.session_state:
+        known, trouble = [], error
+    if known and _PARAMETER not in st.query_params and _PARAMETER not in st.session_state:
         st.query_params[_PARAMETER] = known[0]
         st.rerun()
     run = st.selectbox(
@@ -36,31 +36,44 @@ def page() -> None:
         label_visibility="collapsed",
     )
     if run is None:
-        sentence = "Choose a run above." if known else "No run has been seen yet."
-        next_step = (
-            "The Fleet page lists all of them."
-            if known
-            else "Run `headway demo`, or start a training program with a Recorder and an agent."
-        )
-        reader.wait(lambda: [one["run"] for one in source.runs()] != known, sentence, next_step)
+        _choose(known, trouble)
         return
     try:
         live = source.run_data(run).live
     except CollectorError as error:
-        reader.wait(lambda: bool(source.run_data(run)), error.sentence, error.next_step)
-        return
+        if _kept(run) not in st.session_state:
+            reader.wait(lambda: bool(source.run_data(run)), error.sentence, error.next_step)
+            return
+        live = True
     st.fragment(_show, run_every=source.refresh_interval() if live else None)(run, live)
 
 
+def _choose(known: list[str], trouble: CollectorError | None) -> None:
+    def changed() -> bool:
+        found = [one["run"] for one in source.runs()]
+        return trouble is not None or found != known
+
+    if trouble is not None:
+        reader.wait(changed, trouble.sentence, trouble.next_step)
+    elif known:
+        reader.wait(changed, "No run is chosen.", "Choose one above or on the Fleet page.")
+    else:
+        reader.wait(changed, reader.NO_RUN, reader.START_ONE)
+
+
+def _kept(run: str) -> str:
+    """Return where a session keeps its last answer about a run."""
+    return f"last:{run}"
+
+
 def _show(run: str, live: bool) -> None:
-    kept = f"last:{run}"
     try:
         data = source.run_data(run)
-        st.session_state[kept] = data
+        st.session_state[_kept(run)] = data
     except CollectorError as error:
         # The last answer with its age says more than an empty page.
         reader.missing(error.sentence, error.next_step)
-        data = st.session_state[kept]
+        data = st.session_state[_kept(run)]
     if live and not data.live:
         st.rerun()
     report = data.report
@@ -102,9 +115,9 @@ def _stats(report: charts.Report) -> None:
             (
                 "Attempts",
                 count(report["attempts"]),
-                f"{counted(restarts, 'restart')}, "
-                f"{counted(report['failed_starts'], 'failed start')}",
-                "Tries of the group to train. A failed start ends before its first step.",
+                counted(restarts, "restart"),
+                "Tries of the group to train. Failed starts, which end before their first step: "
+                f"{count(report['failed_starts'])}.",
             ),
             (
                 "Checkpoint age",

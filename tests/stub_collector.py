@@ -6,27 +6,28 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 import uvicorn
-from sample import Sample
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
+from sample_run import Sample
+
 
 def application(samples: Sequence[Sample]) -> Starlette:
-    """Return the read API over the given runs, the newest first."""
-    known = {one.report["run"]: one for one in reversed(samples)}
-    known |= {one.report["run_name"]: one for one in reversed(samples)}
+    """Return the read API over the given runs, the newest first; they may change meanwhile."""
 
     async def runs(_: Request) -> JSONResponse:
         return JSONResponse({"runs": [one.summary for one in samples]})
 
     async def part(request: Request) -> JSONResponse:
-        one = known.get(request.path_params["run"])
+        wanted = request.path_params["run"]
+        found = (one for one in samples if wanted in (one.report["run"], one.report["run_name"]))
+        one = next(found, None)
         if one is None:
             return JSONResponse(
                 {
-                    "error": f"No run {request.path_params['run']!r} is known here.",
+                    "error": f"No run {wanted!r} is known here.",
                     "next": "Open the Fleet page for the runs that are.",
                 },
                 status_code=404,

@@ -1,0 +1,156 @@
+"""The pages in a real headless browser, served by the real command."""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_playwright
+
+from headway.wording import ratio_range
+from sample_run import Sample, sample
+from stub_collector import collector
+
+pytestmark = pytest.mark.slow
+
+QUIET = (
+    "--headless --no-sandbox --disable-gpu --disable-background-networking "
+    "--disable-component-update --disable-sync --no-first-run"
+)
+LIVE = sample("llama-8b", seed=3, live=True)
+ENDED = sample("demo")
+GAPS = sample("tiny-gpt-ablation-warmup-2000-learning-rate-3e-4", seed=9, gap=9.0)
+
+
+@contextmanager
+def dashboard(endpoint: str) -> Iterator[str]:
+    """Run `headway dashboard` on a free port and yield its address."""
+    command = [sys.executable, "-m", "headway", "dashboard", "--port", "0", "--refresh", "1"]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    with subprocess.Popen(
+        [*command, "--endpoint", endpoint], stdout=subprocess.PIPE, text=True, env=environment
+    ) as process:
+        assert process.stdout is not None
+        try:
+            line = process.stdout.readline()
+            assert line.startswith("listening on http://127.0.0.1:"), line
+            yield line.split()[-1]
+        finally:
+            process.terminate()
+            process.wait(30)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    executable = shutil.which("chromium") or shutil.which("google-chrome")
+    if executable is None:
+        pytest.skip("needs chromium: apt-get install chromium")
+    with sync_playwright() as playwright:
+        opened = playwright.chromium.launch(executable_path=executable, args=QUIET.split())
+        yield opened
+        opened.close()
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    with collector([LIVE, ENDED, GAPS]) as endpoint, dashboard(endpoint) as served:
+        yield served
+
+
+class Watch:
+    """What a page asked for and complained about."""
+
+    def __init__(self, page: Page) -> None:
+        self.requests: list[str] = []
+        self.complaints: list[str] = []
+        page.on("request", lambda request: self.requests.append(request.url))
+        page.on("console", self._console)
+        page.on("pageerror", lambda error: self.complaints.append(str(error)))
+
+    def _console(self, message: ConsoleMessage) -> None:
+        # Streamlit probes for its own base path below a page's path; the 404 is the answer.
+        probe = "/run/_stcore/" in message.location.get("url", "")
+        if message.type == "error" and not probe:
+            self.complaints.append(message.text)
+
+
+def value(page: Page, label: str) -> str:
+    metric = page.get_by_test_id("stMetric").filter(has_text=label)
+    return metric.get_by_test_id("stMetricValue").inner_text(timeout=20_000)
+
+
+@pytest.mark.parametrize("one", [LIVE, ENDED, GAPS], ids=["live", "ended", "with a range"])
+def test_the_run_page_shows_the_reports_goodputs(
+    browser: Browser, address: str, one: Sample
+) -> None:
+    page = browser.new_page()
+    watch = Watch(page)
+
+    page.goto(f"{address}/run?run={one.report['run']}")
+
+    assert value(page, "Training goodput") == ratio_range(**one.report["training_goodput"])
+    assert value(page, "Infrastructure goodput") == ratio_range(
+        **one.report["infrastructure_goodput"]
+    )
+    expect(page.locator(".js-plotly-plot .barlayer").first).to_be_attached(timeout=20_000)
+    assert watch.complaints == []
+    assert [url for url in watch.requests if not url.startswith((address, "data:", "blob:"))] == []
+    page.close()
+
+
+def test_one_click_leads_from_the_fleet_to_a_run_and_the_address_names_it(
+    browser: Browser, address: str
+) -> None:
+    page = browser.new_page()
+    watch = Watch(page)
+    page.goto(address)
+
+    page.get_by_role("link", name=ENDED.report["run"]).click()
+
+    assert value(page, "Training goodput") == ratio_range(**ENDED.report["training_goodput"])
+    assert page.url == f"{address}/run?run={ENDED.report['run']}"
+    assert watch.complaints == []
+    page.close()
+
+
+@pytest.mark.parametrize("path", ["", "/run"])
+def test_a_page_fits_a_phone(browser: Browser, address: str, path: str) -> None:
+    page = browser.new_page(viewport={"width": 390, "height": 844})
+
+    page.goto(address + path)
+
+    value(page, "Training goodput")
+    main = page.get_by_test_id("stMain")
+    assert main.evaluate("element => element.scrollWidth <= element.clientWidth")
+    page.close()
+
+
+def test_an_open_page_follows_a_run_to_its_end_and_survives_the_collectors_absence(
+    browser: Browser,
+) -> None:
+    runs = [sample("demo", live=True)]
+    with collector(runs) as endpoint, dashboard(endpoint) as address:
+        page = browser.new_page()
+        page.goto(f"{address}/run?run=demo")
+        before = value(page, "Training goodput")
+        assert before == ratio_range(**runs[0].report["training_goodput"])
+        expect(page.get_by_text("Running.")).to_be_visible()
+
+        runs[0] = sample("demo")
+
+        expect(page.get_by_text("these numbers are final")).to_be_visible(timeout=20_000)
+        assert value(page, "Training goodput") == ratio_range(**runs[0].report["training_goodput"])
+        page.close()
+
+
+def test_without_a_collector_the_page_waits_for_one_in_words(browser: Browser) -> None:
+    with dashboard("http://127.0.0.1:9") as address:
+        page = browser.new_page()
+        page.goto(f"{address}/run?run=demo")
+
+        expect(page.get_by_text("No collector answers at")).to_be_visible(timeout=20_000)
+        expect(page.get_by_text("Traceback")).to_have_count(0)
+        page.close()

@@ -1,0 +1,208 @@
+"""Figures carry the report's numbers."""
+
+from datetime import UTC, timedelta, timezone
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from headway import metrics
+from headway.dashboard import charts
+from sample_run import SECOND, START, sample
+
+
+def spec(figure: Any) -> dict[str, Any]:
+    return dict(figure.to_plotly_json())
+
+
+def test_the_waterfall_leads_from_elapsed_to_productive_and_sums_to_a_hundred_percent() -> None:
+    report = sample(gap=5.0).report
+
+    bars = charts.waterfall(report).data[0]
+
+    assert bars.y[0] == "Elapsed  <b>100.0 %</b>"
+    assert bars.y[-1].startswith("Productive")
+    assert sum(bars.x[1:]) == pytest.approx(100)
+    # Each loss ends where the one before it began, down to exactly the productive time.
+    for base, before, width in zip(
+        bars.base[1:-1], [100, *bars.base[1:-2]], bars.x[1:-1], strict=1
+    ):
+        assert base + width == pytest.approx(before)
+    assert bars.base[-2] == pytest.approx(bars.x[-1])
+
+
+def test_the_waterfall_shows_unattributed_even_where_there_is_none() -> None:
+    report = sample().report
+    assert report["categories"]["unattributed"] == 0
+
+    labels = charts.waterfall(report).data[0].y
+
+    assert "Unattributed  <b>0.0 %</b>" in labels
+    assert not any(label.startswith("Evaluation") for label in labels)
+
+
+def test_the_waterfall_takes_colours_and_definitions_from_the_contract() -> None:
+    bars = charts.waterfall(sample().report).data[0]
+
+    for label, colour, hover in zip(bars.y, bars.marker.color, bars.hovertext, strict=True):
+        for category in metrics.CATEGORIES.values():
+            if label.startswith(f"{category.title}  "):
+                assert colour == category.colour
+                assert category.description in hover
+
+
+def test_productive_time_that_no_checkpoint_holds_is_hatched() -> None:
+    report = sample(live=True).report
+    productive, at_risk = (
+        report["categories"]["productive"],
+        report["parts"]["productive"]["at_risk"],
+    )
+
+    hatched = charts.waterfall(report).data[1]
+
+    assert hatched.x[0] == pytest.approx(100 * at_risk / report["elapsed_ns"])
+    assert hatched.base[0] + hatched.x[0] == pytest.approx(100 * productive / report["elapsed_ns"])
+
+
+def test_a_users_own_category_is_drawn_under_its_name() -> None:
+    report = sample().report
+    report["categories"] |= {"custom:profiling": 3 * SECOND, "productive": 100 * SECOND}
+
+    labels = charts.waterfall(report).data[0].y
+
+    assert any(label.startswith("profiling  ") for label in labels)
+
+
+def test_the_lane_draws_every_nanosecond_of_every_attempt_in_its_row() -> None:
+    one = sample()
+
+    figure = charts.attempts_lane(one.report, one.intervals, UTC)
+
+    rows = {
+        attempt["attempt"]: f"Attempt {attempt['number']}" for attempt in one.report["attempt_list"]
+    }
+    expected: dict[str, float] = dict.fromkeys(rows.values(), 0)
+    for interval in one.intervals:
+        expected[rows[interval["attempt"]]] += (interval["end"] - interval["start"]) / 1_000_000
+    found: dict[str, float] = dict.fromkeys(rows.values(), 0)
+    for trace in figure.data:
+        for row, width in zip(trace.y, trace.x, strict=True):
+            found[row] += width
+    assert found == pytest.approx(expected)
+    assert {trace.name for trace in figure.data} == {
+        metrics.category(interval["category"]).title for interval in one.intervals
+    }
+
+
+def test_the_lane_keeps_the_newest_rows_of_a_run_with_very_many_attempts() -> None:
+    one = sample(faults=tuple(range(26, 399, 4)))
+    assert one.report["attempts"] > 90
+
+    figure = charts.attempts_lane(one.report, one.intervals, UTC)
+
+    rows = {row for trace in figure.data for row in trace.y}
+    assert len(rows) == 40
+    assert f"Attempt {one.report['attempts']}" in rows
+
+
+def test_time_between_attempts_has_a_row_of_its_own() -> None:
+    one = sample()
+    end = one.report["end"]
+    gap = {"start": end, "end": end + SECOND, "category": "down", "part": "held"}
+    gap |= {"attempt": None, "first_step": None, "last_step": None}
+
+    figure = charts.attempts_lane(one.report, [*one.intervals, gap], UTC)
+
+    down = next(trace for trace in figure.data if trace.name == "Down")
+    assert list(down.y) == ["Between attempts"]
+
+
+def test_ten_thousand_intervals_become_few_bars_without_losing_time() -> None:
+    intervals = [
+        {
+            "start": START + n * SECOND,
+            "end": START + (n + 1) * SECOND,
+            "category": "data_wait" if n % 2 else "productive",
+            "part": None,
+            "attempt": "a",
+            "first_step": n,
+            "last_step": n,
+        }
+        for n in range(10_000)
+    ]
+
+    bars = charts.drawn(intervals)
+
+    assert len(bars) <= 2_000
+    assert sum(bar["end"] - bar["start"] for bar in bars) == 10_000 * SECOND
+
+
+def test_touching_intervals_of_one_kind_are_one_bar() -> None:
+    first = {"start": 0, "end": 5, "category": "productive", "part": "durable", "attempt": "a"}
+    first |= {"first_step": 1, "last_step": 5}
+    second = first | {"start": 5, "end": 9, "first_step": 6, "last_step": 9}
+    apart = first | {"start": 20, "end": 21, "first_step": 10, "last_step": 10}
+
+    bars = charts.drawn([apart, second, first])
+
+    assert [(bar["start"], bar["end"], bar["last_step"]) for bar in bars] == [
+        (0, 9, 9),
+        (20, 21, 10),
+    ]
+
+
+def test_a_rollback_is_a_fall_where_the_new_attempt_starts() -> None:
+    report = {
+        "attempt_list": [
+            {"attempt": "a", "start": 0, "resumed": 0},
+            {"attempt": "b", "start": 634, "resumed": 500},
+        ]
+    }
+    points = [
+        {"time": 574, "step": 574, "attempt": "a"},
+        {"time": 655, "step": 501, "attempt": "b"},
+    ]
+
+    corners = charts.curve(report, points)
+
+    assert corners == [(0, 0), (574, 574), (634, 574), (634, 500), (655, 501)]
+
+
+def test_the_step_curve_falls_once_per_rollback() -> None:
+    one = sample()
+
+    steps = list(charts.steps_over_time(one.report, one.points, UTC).data[0].y)
+
+    falls = [before - after for before, after in pairwise(steps) if after < before]
+    assert falls == [rollback["steps"] for rollback in one.report["rollbacks"]]
+
+
+def test_rollback_distances_are_the_reports() -> None:
+    report = sample().report
+
+    bars = charts.rollback_distance(report).data[0]
+
+    assert list(bars.y) == [rollback["steps"] for rollback in report["rollbacks"]]
+
+
+def test_freshness_is_a_saw_tooth_that_ends_at_the_end() -> None:
+    report = {
+        "as_of": 99,
+        "end": 35,
+        "checkpoints": [{"finalized": 30}, {"finalized": None}, {"finalized": 10}],
+    }
+
+    assert charts.freshness(report) == [(10, 0), (30, 20), (30, 0), (35, 5)]
+
+
+def test_a_run_without_a_checkpoint_has_no_freshness() -> None:
+    assert charts.freshness({"as_of": 99, "end": None, "checkpoints": []}) == []
+
+
+def test_times_are_the_readers() -> None:
+    one = sample()
+    zone = timezone(timedelta(hours=2))
+
+    axis = charts.steps_over_time(one.report, one.points, zone).layout.xaxis
+
+    assert axis.range[0] == "2025-11-29T18:34:08"

@@ -1,0 +1,33 @@
+"""Names from training programs reach the page as text, never as markup."""
+
+from headway.dashboard import markup
+
+
+def test_a_run_name_cannot_become_markup() -> None:
+    hostile = '<img src=x onerror="alert(1)">'
+
+    html = markup.table(("Run", "#Steps"), [(markup.run_link(hostile, hostile), hostile)])
+
+    assert "<img" not in html
+    assert "&lt;img" in html
+
+
+def test_a_link_survives_characters_that_have_a_meaning_in_addresses() -> None:
+    link = markup.run_link("a/b c?d&e=\u00e9", "run")
+
+    assert 'href="run?run=a%2Fb%20c%3Fd%26e%3D%C3%A9"' in link.html
+
+
+def test_a_share_bar_says_its_shares_to_a_screen_reader() -> None:
+    bar = markup.share_bar({"productive": 3, "restart": 1, "down": 0})
+
+    assert 'aria-label="Productive 75.0 %, Restart 25.0 %"' in bar.html
+    assert "width:75.000%" in bar.html
+    assert "Down" not in bar.html
+
+
+def test_a_notice_carries_the_next_step() -> None:
+    html = markup.notice("Nothing answers.", "Start it with `headway collect`.")
+
+    assert "Nothing answers." in html
+    assert "headway collect" in html

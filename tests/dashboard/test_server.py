@@ -1,0 +1,86 @@
+"""The dashboard's process: its address, its port and what it tells nobody."""
+
+import socket
+import subprocess
+import sys
+
+import pytest
+
+from headway.dashboard import server
+from headway.dashboard.palette import LOOKS, Look, theme_options
+from headway.metrics import CATEGORIES
+from headway.settings import SettingError
+
+
+def test_a_free_port_is_kept() -> None:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        free = probe.getsockname()[1]
+
+    assert server.choose_port("127.0.0.1", free) == free
+
+
+def test_a_busy_port_is_replaced() -> None:
+    with socket.socket() as busy:
+        busy.bind(("127.0.0.1", 0))
+        busy.listen()
+        taken = busy.getsockname()[1]
+
+        assert server.choose_port("127.0.0.1", taken) not in (0, taken)
+
+
+def test_an_address_of_another_machine_is_refused_with_the_next_step() -> None:
+    with pytest.raises(SettingError, match="give an address of this machine with --host"):
+        server.choose_port("192.0.2.1", 8752)
+
+
+def test_the_server_reports_to_nobody_and_shows_no_traceback() -> None:
+    flags = server.flags("127.0.0.1", 1234)
+
+    assert "--browser.gatherUsageStats=false" in flags
+    assert "--client.showErrorDetails=none" in flags
+    assert "--server.address=127.0.0.1" in flags
+
+
+def test_streamlit_knows_every_option_that_it_is_given() -> None:
+    known = subprocess.run(
+        [sys.executable, "-m", "streamlit", "run", "--help"],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    hidden = {"logger.hideWelcomeMessage"}
+
+    for flag in server.flags("127.0.0.1", 1234):
+        name = flag.removeprefix("--").partition("=")[0]
+        assert name in hidden or f"--{name} " in known, name
+
+
+def test_both_looks_carry_the_categories_colours() -> None:
+    options = theme_options()
+
+    for look in LOOKS:
+        for category in CATEGORIES.values():
+            assert category.colour in options[f"theme.{look}.chartCategoricalColors"]
+
+
+@pytest.mark.parametrize("look", LOOKS.values(), ids=LOOKS)
+def test_text_and_links_stand_out_from_their_background(look: Look) -> None:
+    for ground in (look.background, look.panel):
+        assert contrast(look.text, ground) >= 7
+        assert contrast(look.accent, ground) >= 4.5
+
+
+def contrast(first: str, second: str) -> float:
+    """Return the contrast ratio of WCAG 2."""
+    light, dark = sorted((luminance(first), luminance(second)), reverse=True)
+    return (light + 0.05) / (dark + 0.05)
+
+
+def luminance(colour: str) -> float:
+    channels = [int(colour[index : index + 2], 16) / 255 for index in (1, 3, 5)]
+    red, green, blue = (
+        channel / 12.92 if channel <= 0.03928 else ((channel + 0.055) / 1.055) ** 2.4
+        for channel in channels
+    )
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue

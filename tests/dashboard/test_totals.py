@@ -1,0 +1,46 @@
+"""Figures over several runs weigh each run by its time."""
+
+import pytest
+
+from headway.dashboard import totals
+from sample_run import sample
+
+
+def run(low: float, high: float, elapsed: int, gpu_time: int | None = None) -> dict[str, object]:
+    goodput = {"low": low, "high": high}
+    return {
+        "elapsed_ns": elapsed,
+        "training_goodput": goodput,
+        "gpu_time": {
+            "elapsed_gpu_ns": gpu_time,
+            "training_goodput": None if gpu_time is None else goodput,
+        },
+    }
+
+
+def test_a_long_run_counts_for_more_than_a_short_one() -> None:
+    found = totals.weighted([run(0.5, 0.6, 300), run(0.9, 0.9, 100)], "training_goodput")
+
+    assert found == pytest.approx((0.6, 0.675))
+
+
+def test_gpu_time_is_the_weight_where_every_run_knows_it() -> None:
+    runs = [run(0.5, 0.5, 100, 800), run(0.9, 0.9, 100, 200)]
+
+    assert totals.weighted(runs, "training_goodput") == pytest.approx((0.58, 0.58))
+    assert totals.weighted([*runs, run(0.7, 0.7, 0)], "training_goodput") == pytest.approx(
+        (0.7, 0.7)
+    )
+
+
+def test_no_run_has_no_goodput() -> None:
+    assert totals.weighted([], "training_goodput") is None
+    assert totals.weighted([run(0.0, 0.0, 0)], "training_goodput") is None
+
+
+def test_live_runs_and_open_incidents_are_counted() -> None:
+    live, ended = sample(live=True).report, sample().report
+
+    assert totals.live([live, ended]) == [live]
+    assert totals.open_incidents(live) == 1
+    assert totals.open_incidents(ended) == 0
