@@ -8,6 +8,7 @@ import logging
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,64 +42,77 @@ class Snapshot:
 
 
 class _Run:
-    """One run's timeline with the snapshot that was computed last."""
+    """One run's timeline with the snapshot that was computed last.
+
+    New events only queue up here, so that no commit waits for a ledger that is being computed.
+    """
 
     def __init__(self, run: str, clock: Callable[[], int]) -> None:
-        self.lock = threading.Lock()
         self.name = run.rpartition("-")[0] or run
         self.started: int | None = None
         self._run = run
         self._clock = clock
-        self._timeline = Timeline(run)
+        self._queue_lock = threading.Lock()
+        self._queue: list[Envelope] = []
         self._num_changes = 0
         self._newest = 0
+        self._compute_lock = threading.Lock()
+        self._timeline = Timeline(run)
         self._failure: Exception | None = None
         self._snapshot: Snapshot | None = None
         self._computed = (-1, 0)
 
     def add(self, envelopes: Sequence[Envelope]) -> None:
-        for envelope in envelopes:
-            time = envelope.anchor + envelope.monotonic
-            self.started = time if self.started is None else min(self.started, time)
-            self._newest = max(self._newest, time)
-            if isinstance(envelope.event, RunStarted):
-                self.name = envelope.event.run_name
-        with self.lock:
+        with self._queue_lock:
+            self._queue += envelopes
             self._num_changes += 1
-            try:
-                self._timeline.add(envelopes)
-            except Exception as error:
-                # The events are stored and must be acknowledged, whatever became of the ledger.
-                _LOG.exception("the ledger of %r did not take new events", self._run)
-                self._failure = error
+            for envelope in envelopes:
+                time = envelope.anchor + envelope.monotonic
+                self.started = time if self.started is None else min(self.started, time)
+                self._newest = max(self._newest, time)
+                if isinstance(envelope.event, RunStarted):
+                    self.name = envelope.event.run_name
 
     def snapshot(self) -> Snapshot:
-        with self.lock:
+        with self._compute_lock:
             now = self._clock()
-            changes, as_of = self._computed
+            with self._queue_lock:
+                queue, self._queue = self._queue, []
+                num_changes, newest = self._num_changes, self._newest
+            computed, as_of = self._computed
             if (
                 self._snapshot is not None
-                and changes == self._num_changes
+                and computed == num_changes
                 and (not self._snapshot.report["provisional"] or now - as_of < _LIVE_STEP)
             ):
                 return self._snapshot
             try:
-                if self._failure is not None:
-                    raise self._failure
-                ledger = self._timeline.ledger(now)
+                ledger = self._ledger(queue, now)
                 self._snapshot = Snapshot(
-                    version=f"{self._num_changes}-{now}",
+                    version=f"{num_changes}-{now}",
                     ledger=ledger,
                     report=report(ledger),
                     summary=summary(ledger),
-                    newest=self._newest,
+                    newest=newest,
                 )
             except Exception as error:
+                # A defect met by one run's events must not hide the other runs.
+                _LOG.exception("the ledger of %r could not be computed", self._run)
                 raise LedgerFailed(
                     f"the ledger of {self._run!r} could not be computed: {error!r}"
                 ) from error
-            self._computed = (self._num_changes, now)
+            self._computed = (num_changes, now)
             return self._snapshot
+
+    def _ledger(self, new: Sequence[Envelope], now: int) -> Ledger:
+        if self._failure is not None:
+            raise self._failure
+        try:
+            self._timeline.add(new)
+        except Exception as error:
+            self._failure = error  # half of the events are in, so no later ledger would be right
+            raise
+        return self._timeline.ledger(now)
 
 
 class Ledgers:
@@ -146,8 +160,6 @@ class Ledgers:
             runs = sorted(self._runs.values(), key=lambda item: item.started or 0, reverse=True)
         found = []
         for run in runs:
-            try:
+            with suppress(LedgerFailed):
                 found.append(run.snapshot())
-            except LedgerFailed as error:
-                _LOG.error("%s", error)
         return found
