@@ -87,12 +87,13 @@ class FaultInjector:
     """
 
     def __init__(self, planned: Sequence[PlannedFault], *, rank: int, memory: Path) -> None:
-        """Take this rank's faults from the plan; `memory` is a folder shared by all processes."""
-        self._planned = [fault for fault in planned if fault.rank == rank]
+        """Strike `rank` as planned; `memory` is a folder shared by all processes."""
+        self._planned = planned
+        self._rank = rank
         self._memory = memory
 
     def pending(self) -> tuple[PlannedFault, ...]:
-        """Return this rank's faults that have not struck yet."""
+        """Return the faults of all ranks that have not struck yet."""
         return tuple(fault for fault in self._planned if not self._mark(fault).exists())
 
     def strike(self, completed: int, announce: Callable[[PlannedFault], None]) -> None:
@@ -100,7 +101,7 @@ class FaultInjector:
         for fault in self._planned:
             if fault.step > completed:
                 return
-            if self._claim(fault):
+            if fault.rank == self._rank and self._claim(fault):
                 announce(fault)
                 _strike(fault, completed)
 

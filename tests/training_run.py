@@ -1,0 +1,71 @@
+"""Runs the resilient training as a user does and reads what it recorded from the spools."""
+
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from headway.events import Envelope, Event, Steps
+from headway.exporter.spool import SpoolReader, spools
+from headway.step_blocks import Step, unpack
+
+SOURCE = Path(__file__).parents[1] / "src"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Training:
+    """What one launch printed and recorded."""
+
+    output: str
+    envelopes: dict[int, list[Envelope]]
+    """The records of each rank in their order."""
+
+    def of(self, rank: int, *kinds: type[Event]) -> list[Event]:
+        """Return the events of some kinds that a rank recorded."""
+        return [item.event for item in self.envelopes[rank] if isinstance(item.event, kinds)]
+
+    def passes(self, rank: int) -> list[tuple[int, Step]]:
+        """Return every completed step of a rank in the order of completion."""
+        found = []
+        for event in self.of(rank, Steps):
+            assert isinstance(event, Steps)
+            found += enumerate(unpack(event.version, event.packed), event.first_step)
+        return found
+
+
+def environment(spool: Path) -> dict[str, str]:
+    """Return the environment of a training that records to `spool`."""
+    return {
+        **{name: value for name, value in os.environ.items() if not name.startswith("HEADWAY")},
+        "PYTHONPATH": str(SOURCE),
+        "PYTHONWARNINGS": "ignore:The pynvml package is deprecated:FutureWarning",
+        "OMP_NUM_THREADS": "1",
+        "HEADWAY_SPOOL": str(spool),
+    }
+
+
+def train(directory: Path, spool: Path, *options: str) -> Training:
+    """Train with two ranks until the launcher ends, which must succeed."""
+    launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    program = ["-m", "headway.exporter.training.loop", "--directory", str(directory)]
+    ended = subprocess.run(
+        [sys.executable, *launcher, *program, *options],
+        env=environment(spool),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stdout
+    envelopes: dict[int, list[Envelope]] = {}
+    for folder in spools(spool):
+        reader = SpoolReader(folder)
+        assert reader.producer is not None
+        assert reader.producer.rank is not None
+        batch = reader.read(limit=10**6)
+        assert batch.finished
+        assert batch.damaged == 0
+        envelopes.setdefault(reader.producer.rank, []).extend(batch.envelopes)
+    return Training(output=ended.stdout, envelopes=envelopes)
