@@ -52,10 +52,13 @@ def main(settings: CollectorSettings) -> int:
         failed.set()
         server.should_exit = True
 
-    # The server stops at these signals by itself and then raises them again for whoever listened
-    # before; nobody needs to be told twice.
+    def stop(*_: object) -> None:
+        server.should_exit = True
+
+    # The server listens for these signals only while it serves, and raises them again at its end
+    # for whoever listened before.
     for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: None)
+        signal.signal(number, stop)
     service.start(lambda: print(f"listening on {address}", flush=True), give_up)
     server.run(sockets=[listener])
     service.close()

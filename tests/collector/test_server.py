@@ -3,6 +3,8 @@
 import signal
 import socket
 import threading
+from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 
 import httpx
@@ -42,6 +44,34 @@ def test_it_says_where_it_listens_and_stops_with_everything_stored(tmp_path: Pat
         assert post(http, collector.address, OPENING, steps(2, 10)) == 200
         assert collector.stop() == (0, "")
     assert stored(database) == [OPENING, steps(2, 10)]
+
+
+def test_a_stop_in_the_middle_of_ingest_keeps_all_that_was_acknowledged(tmp_path: Path) -> None:
+    database = tmp_path / "events.duckdb"
+    acknowledged: dict[str, int] = {}
+
+    def ship(address: str, producer: str) -> None:
+        with httpx.Client() as http, suppress(httpx.HTTPError):
+            for number in range(1, 100_000):
+                if post(http, address, steps(number, number, producer=producer)) != 200:
+                    return
+                acknowledged[producer] = number
+
+    with collector_process(database) as collector:
+        producers = [f"{number:032x}" for number in range(4)]
+        clients = [
+            threading.Thread(target=ship, args=(collector.address, producer))
+            for producer in producers
+        ]
+        for client in clients:
+            client.start()
+        while len(acknowledged) < len(producers):
+            clients[0].join(0.01)
+        assert collector.stop() == (0, "")
+        for client in clients:
+            client.join()
+    kept = Counter(envelope.producer for envelope in stored(database))
+    assert all(kept[producer] >= acknowledged[producer] for producer in producers)
 
 
 def test_a_busy_port_is_replaced_and_the_change_is_said_first(tmp_path: Path) -> None:
