@@ -94,6 +94,12 @@ def checkpoint(report: Report) -> str:
     )
 
 
+def checkpoint_efficiency(report: Report) -> str:
+    """Return the share of fault-free time that saves left to training, with its formula."""
+    formula = report["formulas"]["checkpoint_efficiency"]["formula"]
+    return f"Checkpoint efficiency: {percent(report['checkpoint_efficiency'])} ({formula})."
+
+
 def checkpoint_age(report: Report) -> str:
     """Return the age of the newest durable checkpoint, or that there is none."""
     newest = report["checkpoint"]

@@ -44,17 +44,19 @@ def missing(sentence: str, next_step: str) -> None:
 
 
 def wait(ready: Callable[[], bool], sentence: str, next_step: str) -> None:
-    """Say what is missing, look again at every refresh, and show the page once it is there."""
+    """Say what is missing, look again at every refresh, and draw the page once it is there."""
+    asked = True  # the page has just asked; a collector that hangs is not asked twice in a row
 
     def look() -> None:
-        try:
-            found = ready()
-        except CollectorError as error:
-            missing(error.sentence, error.next_step)
-        else:
-            if found:
-                st.rerun()
-            missing(sentence, next_step)
+        nonlocal asked, sentence, next_step
+        if not asked:
+            try:
+                if ready():
+                    st.rerun()
+            except CollectorError as error:
+                sentence, next_step = error.sentence, error.next_step
+        asked = False
+        missing(sentence, next_step)
         st.caption(LOOKS_AGAIN)
 
     st.fragment(look, run_every=source.refresh_interval())()

@@ -11,6 +11,7 @@ from headway.storage.client import CollectorError
 from headway.wording import UNKNOWN, count, counted, duration, percent, ratio_range, when
 
 _PARAMETER = "run"
+_MOST_INCIDENTS = 50
 _CHART = {"displayModeBar": False}
 
 
@@ -38,13 +39,15 @@ def page() -> None:
     if run is None:
         _choose(known, trouble)
         return
-    try:
-        live = source.run_data(run).live
-    except CollectorError as error:
-        if _kept(run) not in st.session_state:
-            reader.wait(lambda: bool(source.run_data(run)), error.sentence, error.next_step)
-            return
-        live = True
+    live = True
+    if trouble is None:
+        try:
+            live = source.run_data(run).live
+        except CollectorError as error:
+            trouble = error
+    if trouble is not None and _kept(run) not in st.session_state:
+        reader.wait(lambda: bool(source.run_data(run)), trouble.sentence, trouble.next_step)
+        return
     st.fragment(_show, run_every=source.refresh_interval() if live else None)(run, live)
 
 
@@ -73,6 +76,8 @@ def _show(run: str, live: bool) -> None:
     except CollectorError as error:
         # The last answer with its age says more than an empty page.
         reader.missing(error.sentence, error.next_step)
+        if _kept(run) not in st.session_state:
+            return
         data = st.session_state[_kept(run)]
     if live and not data.live:
         st.rerun()
@@ -226,6 +231,7 @@ def _recovery(report: charts.Report) -> None:
                 "Age of the newest durable checkpoint over time.",
             )
         st.caption(sentences.checkpoint(report))
+        st.caption(sentences.checkpoint_efficiency(report))
     st.header("Restart causes", anchor=False)
     causes = sorted({cause for found in report["restarts"].values() for cause in found})
     if causes:
@@ -269,9 +275,11 @@ def _incidents(report: charts.Report) -> None:
             counted(one["rollback_steps"], "step"),
             next(iter(one["evidence"]), ""),
         )
-        for one in report["incidents"]
+        for one in reversed(report["incidents"][-_MOST_INCIDENTS:])
     ]
     st.html(markup.table(columns, rows, wide=(8,)))
+    if len(report["incidents"]) > len(rows):
+        st.caption(f"The newest {len(rows)} of {count(len(report['incidents']))}.")
 
 
 def _problems(report: charts.Report) -> None:

@@ -5,7 +5,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_playwright
@@ -128,9 +128,7 @@ def test_a_page_fits_a_phone(browser: Browser, address: str, path: str) -> None:
     page.close()
 
 
-def test_an_open_page_follows_a_run_to_its_end_and_survives_the_collectors_absence(
-    browser: Browser,
-) -> None:
+def test_an_open_page_follows_a_run_to_its_end(browser: Browser) -> None:
     runs = [sample("demo", live=True)]
     with collector(runs) as endpoint, dashboard(endpoint) as address:
         page = browser.new_page()
@@ -143,6 +141,21 @@ def test_an_open_page_follows_a_run_to_its_end_and_survives_the_collectors_absen
 
         expect(page.get_by_text("these numbers are final")).to_be_visible(timeout=20_000)
         assert value(page, "Training goodput") == ratio_range(**runs[0].report["training_goodput"])
+        page.close()
+
+
+def test_an_open_page_keeps_the_last_numbers_while_the_collector_is_away(browser: Browser) -> None:
+    with ExitStack() as collecting, ExitStack() as serving:
+        endpoint = collecting.enter_context(collector([LIVE]))
+        address = serving.enter_context(dashboard(endpoint))
+        page = browser.new_page()
+        page.goto(f"{address}/run?run={LIVE.report['run']}")
+        before = value(page, "Training goodput")
+
+        collecting.close()
+
+        expect(page.get_by_text("No collector answers at")).to_be_visible(timeout=20_000)
+        assert value(page, "Training goodput") == before
         page.close()
 
 
