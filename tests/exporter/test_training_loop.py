@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import pytest
-from training_run import Training, train
 
 from headway.events import (
     Allocation,
@@ -23,6 +22,7 @@ from headway.events import (
     RunStarted,
 )
 from headway.exporter.training.faults import schedule
+from training_run import Training, train
 
 pytestmark = pytest.mark.slow
 

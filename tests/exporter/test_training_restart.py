@@ -1,0 +1,114 @@
+"""The in-process adapter: who is to blame, which connections are gloo's, what can be copied."""
+
+import copy
+import socket
+import threading
+import warnings
+from collections.abc import Iterator
+from contextlib import ExitStack, closing
+
+import pytest
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore", FutureWarning)  # torch about pynvml
+    from headway.exporter import nvrx
+
+
+@pytest.mark.parametrize(
+    ("records", "terminated", "expected"),
+    [
+        # As NVRx 0.4.1 reported them for one broken rank of two.
+        ([(1, "EXCEPTION")], set(), (1, "exception")),
+        ([(0, "EXCEPTION"), (1, "TERMINATED")], {1}, (1, "lost_rank")),
+        ([(1, "SOFT_TIMEOUT"), (0, "SOFT_TIMEOUT")], {1}, (1, "hang")),
+        ([(1, "SOFT_TIMEOUT"), (0, "SOFT_TIMEOUT")], set(), (1, "hang")),
+        ([(0, "SOFT_TIMEOUT"), (1, "HARD_TIMEOUT")], set(), (1, "hang")),
+        ([(0, "SOFT_TIMEOUT"), (1, "UNRESPONSIVE")], set(), (1, "lost_rank")),
+        ([(0, "SOFT_TIMEOUT"), (1, "BASE_EXCEPTION")], set(), (1, "exception")),
+        ([(2, "A_LATER_VERSION")], set(), (2, "lost_rank")),
+        ([], {3, 2}, (2, "lost_rank")),
+        ([], set(), None),
+    ],
+)
+def test_the_rank_that_is_gone_outweighs_its_victims(
+    records: list[tuple[int, str]], terminated: set[int], expected: tuple[int, str] | None
+) -> None:
+    assert nvrx.culprit(records, terminated) == expected
+
+
+class ExoticError(Exception):
+    """Cannot be copied: its arguments are not those of its constructor."""
+
+    def __init__(self, first: int, second: int) -> None:
+        super().__init__(f"{first} {second}")
+
+
+def test_an_exception_that_nvrx_could_not_copy_is_replaced() -> None:
+    with pytest.raises(TypeError):
+        copy.deepcopy(ExoticError(1, 2))
+    with pytest.raises(nvrx.WorkloadError, match=r"ExoticError: 1 2") as raised:
+        nvrx._reraise(ExoticError(1, 2))
+    assert isinstance(raised.value.__cause__, ExoticError)
+    copy.deepcopy(raised.value)
+
+
+def test_an_ordinary_exception_is_raised_as_it_is() -> None:
+    error = ValueError("plain")
+    with pytest.raises(ValueError, match="plain") as raised:
+        nvrx._reraise(error)
+    assert raised.value is error
+
+
+@pytest.fixture
+def listener() -> Iterator[socket.socket]:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield server
+
+
+def connect(stack: ExitStack, listener: socket.socket) -> tuple[socket.socket, socket.socket]:
+    here = stack.enter_context(closing(socket.create_connection(listener.getsockname())))
+    there = stack.enter_context(closing(listener.accept()[0]))
+    here.settimeout(10)
+    return here, there
+
+
+def is_open(pair: tuple[socket.socket, socket.socket]) -> bool:
+    here, there = pair
+    try:
+        there.sendall(b"x")
+        return here.recv(1) == b"x"
+    except OSError:
+        return False
+
+
+def test_an_abort_breaks_what_gloo_opened_and_nothing_else(listener: socket.socket) -> None:
+    with ExitStack() as stack, socket.create_server(("127.0.0.1", 0)) as store:
+        sockets = nvrx.GlooSockets({store.getsockname()[1]})
+        earlier = connect(stack, listener)
+        with sockets.opened_here():
+            gloo = connect(stack, listener)
+            kept = connect(stack, store)
+        later = connect(stack, listener)
+        assert sockets.shut() == 2  # both ends are in this process
+        assert [is_open(pair) for pair in (earlier, gloo, kept, later)] == [True, False, True, True]
+
+
+def test_an_abort_while_gloo_is_still_connecting_frees_a_blocked_thread(
+    listener: socket.socket,
+) -> None:
+    with ExitStack() as stack:
+        sockets = nvrx.GlooSockets(set())
+        received: list[bytes] = []
+        with sockets.opened_here():
+            here, _ = connect(stack, listener)
+            blocked = threading.Thread(target=lambda: received.append(here.recv(1)))
+            blocked.start()
+            sockets.shut()
+            blocked.join(10)
+        assert received == [b""]
+
+
+def test_every_timeout_of_the_wrapper_is_published_in_nanoseconds() -> None:
+    timeouts = nvrx.InProcessLimits(soft_timeout=1.5).timeouts()
+    assert timeouts["in_process.soft_timeout"] == 1_500_000_000
+    assert timeouts["in_process.barrier_timeout"] == 180 * 10**9
