@@ -1,5 +1,6 @@
 """The three worked examples of the design, to the nanosecond."""
 
+from headway.incidents import incidents, restarts
 from headway.ledger import ledger
 from timeline import SECOND, at, timeline
 
@@ -37,6 +38,19 @@ def test_a_dead_rank_costs_its_stall_the_restart_the_load_and_the_rollback():
     assert in_seconds(book.parts["productive"]) == {"durable": 500, "at_risk": 100}
     assert round(book.training_goodput.low, 3) == 0.796
     assert round(book.infrastructure_goodput.low, 3) == 0.905
+    (incident,) = incidents(book)
+    assert incident.rollback_steps == 74
+    assert incident.rollback == 74 * SECOND
+    assert incident.recovered - incident.opened == 81 * SECOND
+    assert incident.caught_up - incident.opened == 154 * SECOND
+    assert incident.suspect_rank == 3
+    assert in_seconds(incident.phases) == {
+        "detect": 60,
+        "teardown": 8,
+        "start": 4,
+        "load": 8,
+        "recompute": 74,
+    }
 
 
 def test_a_preemption_with_an_exit_save_loses_only_the_queue():
@@ -70,8 +84,12 @@ def test_a_preemption_with_an_exit_save_loses_only_the_queue():
     assert in_seconds(book.parts["down"]) == {"queued": 3600}
     assert round(book.training_goodput.low, 3) == 0.231
     assert round(book.infrastructure_goodput.low, 3) == 0.237
-    held = book.gpu_time()
-    assert sum(held.values()) == 4 * (4765 - 3600) * SECOND or held["down"] == 0
+    assert sum(book.gpu_time().values()) == (4765 - 3600) * SECOND * 4
+    (incident,) = incidents(book)
+    assert incident.rollback_steps == 0
+    assert incident.recovered - incident.opened == 3666 * SECOND
+    assert (incident.cause, incident.layer) == ("preemption", "scheduler")
+    assert restarts(book, [incident]) == {"scheduler": {"preemption": 1}}
 
 
 def test_a_torn_checkpoint_is_revoked_and_the_older_one_is_trained_from():
@@ -105,3 +123,12 @@ def test_a_torn_checkpoint_is_revoked_and_the_older_one_is_trained_from():
         "restart": 50,
         "checkpoint_load": 9,
     }
+    assert round(book.training_goodput.low, 3) == 0.662
+    assert round(book.infrastructure_goodput.low, 4) == 0.9625
+    assert [attempt.outcome for attempt in book.attempts] == ["progressed", "no_step", "progressed"]
+    assert [(c.checkpoint, c.state) for c in book.checkpoints] == [
+        ("a400", "verified"),
+        ("b700", "revoked"),
+    ]
+    (incident,) = incidents(book)
+    assert incident.rollback_steps == 400

@@ -223,7 +223,9 @@ def is_breakage(exit_: object) -> bool:
 
 
 def _is_clean(attempt: Attempt) -> bool:
-    return bool(attempt.exits) and not any(is_breakage(exit_) for _, _, exit_ in attempt.exits)
+    return bool(attempt.exits) and all(
+        exit_.signal is None and not exit_.exit_code for _, _, exit_ in attempt.exits
+    )
 
 
 def _broken_off(

@@ -41,6 +41,7 @@ class Book:
     accounts: list[Account] = field(default_factory=list)
     chain: list[Segment] = field(default_factory=list)
     saves: list[checkpoints.Checkpoint] = field(default_factory=list)
+    saves_by_identity: dict[str, list[checkpoints.Checkpoint]] = field(default_factory=dict)
     between: list[Piece] = field(default_factory=list)
     held: Held = field(default_factory=lambda: Held([]))
     configured: RunConfigured | None = None
@@ -66,10 +67,9 @@ def read(run: str, intake: Intake, as_of: int) -> Book:
     book.saves = checkpoints.read(events, as_of)
     steps = _paced(attempts, as_of)
     book.chain = segments(attempts, steps)
-    by_identity: dict[str, list[checkpoints.Checkpoint]] = {}
     for save in book.saves:
-        by_identity.setdefault(save.identity, []).append(save)
-    book.problems += survival(book.chain, attempts, by_identity)
+        book.saves_by_identity.setdefault(save.identity, []).append(save)
+    book.problems += survival(book.chain, attempts, book.saves_by_identity)
     _account(book, book.extent, steps)
     return book
 
@@ -138,7 +138,7 @@ def _account(book: Book, span: Extent, steps: Sequence[GroupSteps | None]) -> No
             pace=pace,
             states=[state for state in states if since <= state[0] <= end],
         )
-        pieces = clip(_around(attempt, done, closing), 0, min(end, following or end))
+        pieces = clip(_around(attempt, done, closing), 0, end)
         own = [segment for segment in book.chain if segment.attempt == number]
         broken = breakage(attempt, closing, since).fault is not None
         book.accounts.append(Account(attempt, done, pieces, own, broken))

@@ -99,6 +99,17 @@ def survival(
     return problems
 
 
+def parent_of(
+    position: int,
+    limit: int,
+    chain: Sequence[Segment],
+    attempts: Sequence[Attempt],
+    checkpoints: Mapping[str, Sequence[Checkpoint]],
+) -> int | None:
+    """Return the segment that holds step `limit` of the state a segment trained from."""
+    return _parent(position, limit, chain, attempts, checkpoints)[0]
+
+
 def _parent(
     position: int,
     limit: int,

@@ -15,10 +15,7 @@ from headway.ledger.pieces import Span, merge
 
 
 def resolve(accounts: Sequence[Account]) -> bool:
-    """Let each moment belong to one attempt; return whether two of them stepped at once.
-
-    Pieces around an attempt's steps must already end where the next attempt begins.
-    """
+    """Let each moment belong to one attempt; return whether two of them stepped at once."""
     windows = _windows(accounts)
     if not windows:
         return False
@@ -38,15 +35,11 @@ def resolve(accounts: Sequence[Account]) -> bool:
 def _windows(accounts: Sequence[Account]) -> list[Span]:
     found = []
     for number, account in enumerate(accounts):
-        if account.steps is None:
-            continue
-        begins = [
-            later.attempt.begin
-            for later in accounts[number + 1 :]
-            if later.attempt.begin < account.steps.last_end
-        ]
-        if begins:
-            found.append((min(begins), account.steps.last_end))
+        end = 0 if account.steps is None else account.steps.last_end
+        end = max([end, *(piece.end for piece in account.around)])
+        # attempts are in the order of their begins: the next one begins first
+        if number + 1 < len(accounts) and accounts[number + 1].attempt.begin < end:
+            found.append((accounts[number + 1].attempt.begin, end))
     return merge(found)
 
 

@@ -1,0 +1,130 @@
+"""The report of a run: the ledger as one plain object, the same for API, terminal and dashboard."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from headway.incidents import Incident, incidents, restarts
+from headway.ledger import Interval, Ledger, Range
+from headway.ledger.ratios import checkpoint_efficiency, goodput
+from headway.metrics import INFRASTRUCTURE_FORMULA, TRAINING_FORMULA
+
+CHECKPOINT_FORMULA = (
+    "1 - checkpoint_save / (productive + rolled_back + checkpoint_save + data_wait + evaluation"
+    " + custom)"
+)
+DETAILS = ("attempt_list", "incidents", "checkpoints", "formulas")
+"""Parts of a report that a summary leaves out."""
+
+
+def report(ledger: Ledger) -> dict[str, Any]:
+    """Return everything that is shown of a run as JSON values; times in UTC ns."""
+    known = incidents(ledger)
+    training, infrastructure = ledger.training_goodput, ledger.infrastructure_goodput
+    configured = ledger.book.configured
+    return {
+        "run": ledger.run,
+        "run_name": ledger.book.run_name or ledger.run,
+        "as_of": ledger.as_of,
+        "start": ledger.start,
+        "end": ledger.end,
+        "provisional": ledger.provisional,
+        "state": ledger.state,
+        "elapsed_ns": ledger.elapsed,
+        "categories": dict(ledger.categories),
+        "parts": {name: dict(parts) for name, parts in ledger.parts.items()},
+        "training_goodput": _bounds(training),
+        "infrastructure_goodput": _bounds(infrastructure),
+        "gpu_time": _gpu_time(ledger),
+        "checkpoint_efficiency": checkpoint_efficiency(ledger.categories),
+        "formulas": {
+            "training_goodput": _formula(TRAINING_FORMULA, training),
+            "infrastructure_goodput": _formula(INFRASTRUCTURE_FORMULA, infrastructure),
+            "checkpoint_efficiency": {"formula": CHECKPOINT_FORMULA},
+        },
+        "attempts": len(ledger.book.attempts),
+        "failed_starts": sum(account.steps is None for account in ledger.book.accounts),
+        "restarts": restarts(ledger, known),
+        "rollbacks": [
+            {
+                "incident": incident.incident,
+                "steps": incident.rollback_steps,
+                "ns": incident.rollback,
+            }
+            for incident in known
+            if incident.rollback_steps is not None
+        ],
+        "steps": asdict(ledger.steps),
+        "checkpoint": _freshness(ledger),
+        "steps_at_risk": ledger.steps_at_risk,
+        "dropped_events": ledger.book.num_dropped,
+        "problems": [asdict(problem) for problem in ledger.problems],
+        "flags": list(ledger.flags),
+        "attempt_list": [asdict(attempt) for attempt in ledger.attempts],
+        "incidents": [_incident(incident) for incident in known],
+        "checkpoints": [asdict(checkpoint) for checkpoint in ledger.checkpoints],
+        "labels": dict(configured.labels or {}) if configured else {},
+        "links": dict(configured.links or {}) if configured else {},
+    }
+
+
+def summary(ledger: Ledger) -> dict[str, Any]:
+    """Return the report without its lists."""
+    full = report(ledger)
+    return {
+        **{name: value for name, value in full.items() if name not in DETAILS},
+        "open_incidents": sum(item["state"] == "open" for item in full["incidents"]),
+    }
+
+
+def interval_objects(intervals: Sequence[Interval]) -> list[dict[str, Any]]:
+    """Return intervals as JSON values."""
+    return [asdict(interval) for interval in intervals]
+
+
+def _bounds(ratio: Range) -> dict[str, float | None]:
+    return {"low": ratio.low, "high": ratio.high}
+
+
+def _formula(formula: str, ratio: Range) -> dict[str, Any]:
+    return {
+        "formula": formula,
+        "numerator_ns": list(ratio.numerator),
+        "denominator_ns": ratio.denominator,
+    }
+
+
+def _gpu_time(ledger: Ledger) -> dict[str, Any]:
+    totals = dict(ledger.gpu_time())
+    whole = sum(totals.values())
+    good = ledger.training_good
+    return {
+        "weight": "held",
+        "gpus": ledger.num_gpus,
+        "elapsed_gpu_ns": whole,
+        "categories": totals,
+        "training_goodput": _bounds(goodput(totals, whole, "training", good)),
+        "infrastructure_goodput": _bounds(goodput(totals, whole, "infrastructure", good)),
+    }
+
+
+def _freshness(ledger: Ledger) -> dict[str, Any] | None:
+    newest = ledger.newest_durable
+    if newest is None or newest.durable_since is None:
+        return None
+    return {
+        "checkpoint": newest.checkpoint,
+        "step": newest.step,
+        "state": newest.state,
+        "age_s": max(ledger.closed_at - newest.durable_since, 0) / 1e9,
+    }
+
+
+def _incident(incident: Incident) -> dict[str, Any]:
+    values = asdict(incident)
+    values["rollback_ns"] = values.pop("rollback")
+    values["attempt_ids"] = list(incident.attempts)
+    values["attempts"] = len(incident.attempts) - 1
+    values["evidence"] = list(incident.evidence)
+    values["state"] = "open" if incident.closed is None else "closed"
+    return values
