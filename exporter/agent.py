@@ -46,7 +46,8 @@ FLUSH_TIME = 20.0
 """Longest time in seconds from the signal to the end of the last flush."""
 _ABSENCE = 3.0
 """Seconds for which the last flush waits for a collector that does not answer."""
-_FIRST_DELAY, _LONGEST_DELAY = 0.5, 15.0
+_FIRST_DELAY, _LONGEST_DELAY = 0.5, 5.0
+"""Seconds to wait after the collector did not take a batch; doubled each time."""
 _BEAT = 5.0
 """Seconds between two heartbeats of a silent rank, and between two signs of the agent's life."""
 _LOCK = "agent.lock"
