@@ -12,6 +12,7 @@ from typing import Any
 import plotly.graph_objects as go  # type: ignore[import-untyped]  # it ships no types
 
 from headway import metrics
+from headway.dashboard.lanes import drawn
 from headway.dashboard.palette import EDGE, GRID, NEUTRAL
 from headway.wording import counted, duration, percent
 
@@ -20,7 +21,6 @@ Interval = Mapping[str, Any]
 
 _MILLISECOND = 1_000_000
 _SECOND = 1_000 * _MILLISECOND
-_MOST_BARS = 2_000
 _MOST_ROWS = 40
 
 HORIZONTAL_BARS: Mapping[str, Any] = {"orientation": "h", "marker_line": {"color": EDGE}}
@@ -260,38 +260,6 @@ def freshness(report: Report) -> list[tuple[int, int]]:
     for begin, end in pairwise([*ends, last]):
         corners += [(begin, 0), (end, end - begin)]
     return corners
-
-
-def drawn(intervals: Sequence[Interval], most: int = _MOST_BARS) -> list[Interval]:
-    """Return the intervals as few enough bars: touching equals joined, then slivers absorbed.
-
-    A sliver is absorbed by the bar before it in its row; the picture keeps every edge that a
-    screen can show, the numbers beside it come from the ledger.
-    """
-    joined = _joined(intervals, 0)
-    if len(joined) <= most:
-        return joined
-    span = max(one["end"] for one in joined) - min(one["start"] for one in joined)
-    return _joined(joined, span // most)
-
-
-def _joined(intervals: Sequence[Interval], sliver: int) -> list[Interval]:
-    rows: dict[str | None, list[dict[str, Any]]] = {}
-    for one in sorted(intervals, key=lambda interval: interval["start"]):
-        row = rows.setdefault(one["attempt"], [])
-        before = row[-1] if row else None
-        touches = before is not None and before["end"] >= one["start"] - sliver
-        if before is not None and touches and _same(before, one, sliver):
-            before["end"] = max(before["end"], one["end"])
-            before["last_step"] = one["last_step"] or before["last_step"]
-        else:
-            row.append(dict(one))
-    return [bar for row in rows.values() for bar in row]
-
-
-def _same(before: Interval, one: Interval, sliver: int) -> bool:
-    alike = (before["category"], before["part"]) == (one["category"], one["part"])
-    return alike or one["end"] - one["start"] < sliver
 
 
 def _lane_hover(category: metrics.Category, interval: Interval) -> str:

@@ -40,6 +40,7 @@ STYLE = f"""<style>
   padding-top: 0.3rem; }}
 .hw-key {{ display: inline-block; width: 0.7rem; height: 0.7rem; margin-right: 0.4rem;
   outline: 1px solid {EDGE}; border-radius: 2px; }}
+[data-testid="stCaptionContainer"] {{ color: inherit; opacity: 0.78; }}
 .hw-lead {{ font-size: 1.1rem; line-height: 1.5; max-width: 60rem; margin: 0; }}
 .hw-notice {{ border-left: 3px solid {EDGE}; padding: 0.3rem 0 0.3rem 1rem; max-width: 48rem; }}
 .hw-notice p {{ margin: 0.2rem 0; }}

@@ -103,7 +103,10 @@ def checkpoint_efficiency(report: Report) -> str:
 def checkpoint_age(report: Report) -> str:
     """Return the age of the newest durable checkpoint, or that there is none."""
     newest = report["checkpoint"]
-    return "none yet" if newest is None else duration(int(newest["age_s"] * _SECOND))
+    if newest is None:
+        return "none yet"
+    age = newest["age_s"]
+    return duration(None if age is None else round(age * _SECOND))
 
 
 def restarts(report: Report) -> int:

@@ -1,0 +1,62 @@
+"""Intervals thinned to what a screen can show. Pure functions."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+Interval = Mapping[str, Any]
+
+_MOST_BARS = 2_000
+_SLOTS = 1_500
+
+
+def drawn(intervals: Sequence[Interval], most: int = _MOST_BARS) -> list[Interval]:
+    """Return the intervals as few enough bars: touching equals joined, then one per time slot.
+
+    With too many to see, each row is cut into slots narrower than a pixel, and a slot shows the
+    category that fills most of it. The numbers beside the picture come from the ledger.
+    """
+    bars = _joined(intervals)
+    if len(bars) <= most:
+        return bars
+    first = min(one["start"] for one in bars)
+    width = -(-(max(one["end"] for one in bars) - first) // _SLOTS)
+    filled: dict[tuple[str | None, int], dict[str, int]] = {}
+    extents: dict[str | None, tuple[int, int]] = {}
+    for one in bars:
+        begun, ended = extents.get(one["attempt"], (one["start"], one["end"]))
+        extents[one["attempt"]] = min(begun, one["start"]), max(ended, one["end"])
+        for slot in range((one["start"] - first) // width, -(-(one["end"] - first) // width)):
+            begin = first + slot * width
+            length = min(one["end"], begin + width) - max(one["start"], begin)
+            times = filled.setdefault((one["attempt"], slot), {})
+            times[one["category"]] = times.get(one["category"], 0) + length
+    return _joined(
+        [
+            {
+                "start": max(first + slot * width, extents[attempt][0]),
+                "end": min(first + (slot + 1) * width, extents[attempt][1]),
+                "category": max(times, key=lambda name: times[name]),
+                "part": None,
+                "attempt": attempt,
+                "first_step": None,
+                "last_step": None,
+            }
+            for (attempt, slot), times in filled.items()
+        ]
+    )
+
+
+def _joined(intervals: Sequence[Interval]) -> list[Interval]:
+    rows: dict[str | None, list[dict[str, Any]]] = {}
+    for one in sorted(intervals, key=lambda interval: interval["start"]):
+        row = rows.setdefault(one["attempt"], [])
+        if row and row[-1]["end"] == one["start"] and _kind(row[-1]) == _kind(one):
+            row[-1]["end"] = one["end"]
+            row[-1]["last_step"] = one["last_step"]
+        else:
+            row.append(dict(one))
+    return [bar for row in rows.values() for bar in row]
+
+
+def _kind(interval: Interval) -> tuple[str, str | None]:
+    return interval["category"], interval["part"]
