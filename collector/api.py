@@ -24,6 +24,7 @@ from headway.collector.exposition import exposition
 from headway.collector.ingest import Busy
 from headway.collector.ledgers import LedgerFailed, NoSuchRun, Snapshot
 from headway.collector.service import Service
+from headway.report import interval_objects
 
 _DEFAULT_POINTS = 2000
 _MOST_POINTS = 100_000
@@ -118,20 +119,7 @@ def run_intervals(request: Request) -> Response:
     """Answer with the intervals of one run's ledger."""
     return _answer(
         request,
-        lambda snapshot: {
-            "intervals": [
-                {
-                    "start": interval.start,
-                    "end": interval.end,
-                    "category": interval.category,
-                    "part": interval.part,
-                    "attempt": interval.attempt,
-                    "first_step": interval.first_step,
-                    "last_step": interval.last_step,
-                }
-                for interval in snapshot.ledger.intervals()
-            ]
-        },
+        lambda snapshot: {"intervals": interval_objects(snapshot.ledger.intervals())},
     )
 
 
