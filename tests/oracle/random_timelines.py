@@ -127,6 +127,7 @@ class _World:
         self.now = 0
         self.bound: list[str] = []
         self.over = False
+        self.next_layer = "scheduler"
 
     # Chance and time
 
@@ -193,17 +194,19 @@ class _World:
 
     def attempt(self, number: int, last: bool) -> None:
         ranks = list(range(self.rng.randint(1, 4) if self.has("ranks") else 1))
-        layer = self.pick("scheduler", "launcher")
-        if number and self.chance(0.2, "in_process"):
-            layer = "in_process"
+        layer = self.next_layer
+        self.next_layer = self.pick("scheduler", "launcher")
+        if not last and self.chance(0.2, "in_process"):
+            self.next_layer = "in_process"
         attempt = _Attempt(f"a{number}", layer, ranks, self.now, {})
         if self.chance(0.1, "bound"):
             self.bound.append(attempt.name)
         for rank in ranks:
             attempt.detail[rank] = self.reporting(rank)
+        nameless = self.chance(0.05, "unrecorded")
         for rank in ranks:
-            if rank == 0 or not self.chance(0.1, "unrecorded"):
-                late = self.time(0, 3) if self.chance(0.4, "skew") else 0
+            if not nameless and (rank == 0 or not self.chance(0.1, "unrecorded")):
+                late = self.time(0, 3) if rank and self.chance(0.4, "skew") else 0
                 started = AttemptStarted(layer=layer, world_size=len(ranks))
                 self.run.event(self.now + late, started, attempt.name, rank)
         kind = self.rng.random()
@@ -518,6 +521,9 @@ class _World:
             latest = max(latest, at)
             if self.chance(0.15, "unrecorded"):
                 continue
+            if self.next_layer == "in_process" and self.chance(0.9):
+                self.run.event(at, AttemptEnded(), attempt.name, rank)  # the process lives on
+                continue
             if itself and self.chance(0.5):
                 ended = AttemptEnded(exit_code=self.pick(0, 1))
                 self.run.event(at, ended, attempt.name, rank)
@@ -614,7 +620,7 @@ class _World:
 
     def between(self, last: bool) -> None:
         """Time between two attempts: queued, backing off, in rendezvous, or nothing known."""
-        for _ in range(self.rng.randint(0, 3)):
+        for _ in range(0 if self.next_layer == "in_process" else self.rng.randint(0, 3)):
             if self.chance(0.2, "allocation"):
                 self.run.event(self.now, Allocation(gpus_held=self.pick(0, 2, 4)))
             if self.chance(0.4):
