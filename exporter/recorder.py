@@ -356,13 +356,13 @@ class Recorder:
     def suppressed(self, failure: Exception) -> None:
         """Count what would have been raised into the training."""
         self.suppressed_failures += 1
-        self.misuse("internal_error", f"{_qualified(type(failure))}: {failure}"[:_LONGEST_TEXT])
+        if "internal_error" not in self._reported:
+            self._tell("internal_error", f"{_qualified(type(failure))}: {failure}")
 
     def misuse(self, kind: str, detail: str) -> None:
         """Report a way of use that makes no sense, and record it, once per kind."""
-        if kind not in self._reported:
-            self._report(kind, detail)
-            self._emit(Misuse(kind=kind, detail=detail))
+        if kind not in self._reported and self._writer is not None:
+            self._tell(kind, detail)
 
     @_harmless
     def step_cut_short(self, start: int, end: int, error: BaseException) -> None:
@@ -440,6 +440,8 @@ class Recorder:
     def _unusual_step(self, number: Any) -> StepTimer:
         """Return the handle for a step that is the first, does not follow, or makes no sense."""
         timer = self._timer
+        if self._writer is None:
+            return self._idle
         plain = _plain_int(number)
         if plain is None or plain > _LARGEST_STEP:
             self.misuse("step", f"a step needs a whole number, got {_named(number)}")
@@ -498,6 +500,10 @@ class Recorder:
     def _show_phases(self) -> None:
         if self._writer is not None:
             self._writer.phases(list(self._phases))
+
+    def _tell(self, kind: str, detail: str) -> None:
+        self._report(kind, detail)
+        self._emit(Misuse(kind=kind, detail=detail))
 
     def _report(self, kind: str, message: str) -> None:
         self._reported.add(kind)

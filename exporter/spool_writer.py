@@ -79,9 +79,15 @@ class SpoolWriter:
         # A reader sees the folder with its header or not at all.
         self.folder = folder / f".{producer.producer}"
         self.folder.mkdir()
-        self._create_header()
-        self._open_segment()
-        self.folder = self.folder.rename(folder / producer.producer)
+        try:
+            self._create_header()
+            self._open_segment()
+            self.folder = self.folder.rename(folder / producer.producer)
+        except OSError:
+            for path in self.folder.iterdir():
+                path.unlink()
+            self.folder.rmdir()
+            raise
 
     def step(
         self,
@@ -176,10 +182,17 @@ class SpoolWriter:
         os.close(self._lock)
 
     def _create_header(self) -> None:
-        self._lock = os.open(self.folder / HEADER, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+        path = self.folder / HEADER
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+        try:
+            os.posix_fallocate(descriptor, 0, HEADER_SIZE)
+            self._header = mmap.mmap(descriptor, HEADER_SIZE)
+        finally:
+            os.close(descriptor)
+        # Opened on its own: the map keeps a copy of its descriptor, and a forked worker's copy
+        # would keep the lock when this process is dead.
+        self._lock = os.open(path, os.O_RDONLY)
         fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        os.posix_fallocate(self._lock, 0, HEADER_SIZE)
-        self._header = mmap.mmap(self._lock, HEADER_SIZE)
         self.slots = memoryview(self._header)[SLOTS_AT : SLOTS_AT + 8 * len(Slot)].cast("q")
         self.slots[Slot.LAST_STEP] = NO_STEP
         begin, area = identity_area(self._producer)
@@ -189,8 +202,10 @@ class SpoolWriter:
 
     def _open_segment(self) -> None:
         segment = self._segment + 1
+        seed = salt(self._producer.producer, segment)
         path = self.folder / segment_name(segment)
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+        # It may exist: an exception from another thread may have struck right here before.
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
         try:
             os.posix_fallocate(descriptor, 0, self._size)
             mapped = mmap.mmap(descriptor, self._size)
@@ -199,7 +214,8 @@ class SpoolWriter:
             raise
         finally:
             os.close(descriptor)
-        self.salt = salt(self._producer.producer, segment)
+        # No call from here on: all of these change or none.
+        self.salt = seed
         self.map = mapped
         self._segment = segment
         self.offset = 0

@@ -1,0 +1,819 @@
+"""What a training program records, and what its mistakes and deaths leave behind."""
+
+import copy
+import logging
+import math
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import headway.exporter
+from headway.events import (
+    AttemptEnded,
+    AttemptStarted,
+    CheckpointScheduled,
+    Dropped,
+    Fault,
+    Misuse,
+    Note,
+    PhaseBegan,
+    PhaseEnded,
+    Resumed,
+    RunEnded,
+    RunStarted,
+    Steps,
+)
+from headway.exporter import Recorder, identity
+from headway.exporter.spool import spools
+from headway.exporter.spool_layout import AGENT_MARKER, BLOCK, OpenPhase, Slot
+from headway.settings import RecorderSettings
+from headway.wire import to_fields
+from recording import Clock, events, of, read, readers, record, step_numbers, steps
+
+SECOND = 1_000_000_000
+
+
+@pytest.fixture(autouse=True)
+def _no_launcher(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in list(os.environ):
+        if name.startswith(("HEADWAY_", "SLURM_", "TORCHELASTIC_", "NVRX_")):
+            monkeypatch.delenv(name)
+    for name in ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def test_the_package_exports_these_names() -> None:
+    assert headway.exporter.__all__ == ["Phase", "Recorder", "StepTimer"]
+    assert all(hasattr(headway.exporter, name) for name in headway.exporter.__all__)
+
+
+def test_a_run_is_read_back_as_it_was_recorded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recorder = record(tmp_path, rank=3)
+    began = time.monotonic_ns()
+    clock = Clock(monkeypatch, began)
+    with recorder.phase("startup"):
+        clock.now += SECOND
+    recorder.resumed(completed=10, checkpoint="step_10")
+    for number in (11, 12):
+        with recorder.step(number) as step:
+            clock.now += 2 * SECOND
+            step.loss = 1.5
+            step.samples = number * 8
+    recorder.record(CheckpointScheduled(checkpoint="step_12", step=12, blocking=5))
+    recorder.close()
+
+    batch = read(tmp_path)
+    assert batch.finished
+    assert batch.damaged == 0
+    assert [envelope.event.name for envelope in batch.envelopes] == [
+        "attempt.started",
+        "phase.began",
+        "phase.ended",
+        "resumed",
+        "steps",
+        "checkpoint.scheduled",
+        "attempt.ended",
+    ]
+    _, opened, closed, resumed, both, _, _ = batch.envelopes
+    assert opened.event == PhaseBegan(phase="startup")
+    assert opened.monotonic == began
+    assert closed.event == PhaseEnded(phase="startup", duration=SECOND)
+    assert resumed.event == Resumed(completed=10, checkpoint="step_10")
+    assert steps([both]) == [
+        (11, (began + SECOND, 2 * SECOND, 0, 1.5, 88)),
+        (12, (began + 3 * SECOND, 2 * SECOND, 0, 1.5, 96)),
+    ]
+    assert (both.first_sequence, both.last_sequence) == (4, 5)
+    assert both.monotonic == began + 5 * SECOND
+    assert {envelope.run for envelope in batch.envelopes} == {"llama-7"}
+    assert {envelope.rank for envelope in batch.envelopes} == {3}
+    assert len({envelope.attempt for envelope in batch.envelopes}) == 1
+
+
+def test_waiting_for_a_batch_belongs_to_the_next_step(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recorder = record(tmp_path)
+    clock = Clock(monkeypatch, time.monotonic_ns())
+
+    def loader() -> Iterator[str]:
+        for batch in "ab":
+            clock.now += 3 * SECOND
+            yield batch
+
+    seen = []
+    for number, batch in enumerate(recorder.batches(loader()), start=1):
+        seen.append(batch)
+        with recorder.step(number):
+            clock.now += SECOND
+    assert seen == ["a", "b"]
+    waits = [step.data_wait for _, step in steps(read(tmp_path).envelopes)]
+    assert waits == [3 * SECOND, 3 * SECOND]
+
+
+def test_a_wait_inside_a_step_is_part_of_the_step(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recorder = record(tmp_path)
+    clock = Clock(monkeypatch, time.monotonic_ns())
+
+    def loader() -> Iterator[int]:
+        while True:
+            clock.now += SECOND
+            yield 0
+
+    batches = recorder.batches(loader())
+    for number in (1, 2):
+        next(batches)
+        with recorder.step(number):
+            next(batches)
+    waits = [step.data_wait for _, step in steps(read(tmp_path).envelopes)]
+    assert waits == [SECOND, SECOND]
+
+
+def test_a_wait_that_lasts_is_seen_as_an_open_phase_from_outside(tmp_path: Path) -> None:
+    recorder = record(tmp_path)
+    (reader,) = readers(tmp_path)
+    seen = []
+
+    def loader() -> Iterator[int]:
+        seen.append(reader.status())
+        yield 0
+
+    before = time.monotonic_ns()
+    for _ in recorder.batches(loader()):
+        seen.append(reader.status())
+    waiting, training = seen
+    (opened,) = waiting.open_phases
+    assert opened.phase == "data_wait"
+    assert before <= opened.began <= waiting.last_activity
+    assert training.open_phases == ()
+
+
+def test_the_status_names_open_phases_and_the_last_step(tmp_path: Path) -> None:
+    recorder = record(tmp_path)
+    (reader,) = readers(tmp_path)
+    with recorder.step(1):
+        pass
+    with recorder.phase("evaluation"), recorder.phase("custom:inner"):
+        status = reader.status()
+    assert [opened.phase for opened in status.open_phases] == ["evaluation", "custom:inner"]
+    assert (status.last_step, status.alive, status.closed) == (1, True, False)
+    assert status.process_id == os.getpid()
+    with recorder.step(2):
+        assert [opened.phase for opened in reader.status().open_phases] == ["step"]
+    assert reader.status().open_phases == ()
+    recorder.close()
+    assert (reader.status().alive, reader.status().closed) == (False, True)
+
+
+def test_a_step_that_an_exception_leaves_is_not_completed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recorder = record(tmp_path)
+    clock = Clock(monkeypatch, time.monotonic_ns())
+    with recorder.step(1):
+        clock.now += SECOND
+    error = RuntimeError("boom")
+    with pytest.raises(RuntimeError), recorder.step(2):
+        clock.now += 4 * SECOND
+        raise error
+    failed_at = clock.now
+    clock.now += SECOND
+    recorder.exception(error)
+    recorder.exception(error)
+    assert step_numbers(tmp_path) == [1]
+    began, ended, fault = read(tmp_path).envelopes[-3:]
+    assert began.event == PhaseBegan(phase="step")
+    assert began.monotonic == failed_at - 4 * SECOND
+    assert ended.event == PhaseEnded(phase="step", duration=4 * SECOND, error="RuntimeError")
+    assert isinstance(fault.event, Fault)
+    assert (fault.event.kind, fault.event.phase, fault.event.step) == ("exception", "step", 2)
+    assert fault.monotonic == failed_at
+    assert "raise error" in (fault.event.traceback or "")
+
+
+def test_a_phase_that_an_exception_leaves_says_so_and_the_innermost_is_named(
+    tmp_path: Path,
+) -> None:
+    recorder = record(tmp_path)
+    error = OSError("no space")
+    with pytest.raises(OSError), recorder.phase("startup"), recorder.phase("checkpoint_load"):
+        raise error
+    recorder.end_attempt(error)
+    ended = of(tmp_path, PhaseEnded)
+    assert [(event.phase, event.error) for event in ended] == [
+        ("checkpoint_load", "OSError"),
+        ("startup", "OSError"),
+    ]
+    (fault,) = of(tmp_path, Fault)
+    assert fault.phase == "checkpoint_load"
+    assert isinstance(events(tmp_path)[-1], AttemptEnded)
+
+
+def test_a_loader_that_fails_leaves_its_wait_as_a_phase(tmp_path: Path) -> None:
+    recorder = record(tmp_path)
+
+    def loader() -> Iterator[int]:
+        yield 0
+        raise OSError("shard gone")
+
+    with pytest.raises(OSError, match="shard gone"):
+        list(recorder.batches(loader()))
+    (ended,) = of(tmp_path, PhaseEnded)
+    assert (ended.phase, ended.error) == ("data_wait", "OSError")
+
+
+def test_torchs_memory_error_is_a_gpu_fault(tmp_path: Path) -> None:
+    recorder = record(tmp_path)
+    kind = type("OutOfMemoryError", (RuntimeError,), {"__module__": "torch"})
+    recorder.exception(kind("CUDA out of memory"))
+    (fault,) = of(tmp_path, Fault)
+    assert (fault.kind, fault.exception) == ("gpu_oom", "torch.OutOfMemoryError")
+
+
+def test_an_exception_whose_words_cannot_be_had_costs_only_its_fault(tmp_path: Path) -> None:
+    class Rude(Exception):
+        def __str__(self) -> str:
+            raise ValueError("no words")
+
+    recorder = record(tmp_path)
+    recorder.exception(Rude())
+    assert recorder.suppressed_failures == 1
+    with recorder.step(1):
+        pass
+    assert step_numbers(tmp_path) == [1]
+    assert [event.kind for event in of(tmp_path, Misuse)] == ["internal_error"]
+
+
+# Attempts
+
+
+def test_the_first_attempt_began_when_the_process_did(tmp_path: Path) -> None:
+    record(tmp_path)
+    started = read(tmp_path).envelopes[0]
+    assert isinstance(started.event, AttemptStarted)
+    assert started.event.layer == "scheduler"
+    assert started.event.process_id == os.getpid()
+    expected = identity.process_started()
+    assert expected is not None
+    assert abs(started.monotonic - expected) < SECOND
+    assert abs(started.wall - started.anchor - started.monotonic) < SECOND
+
+
+def test_each_iteration_in_process_is_an_attempt_and_iteration_0_is_the_processs(
+    tmp_path: Path,
+) -> None:
+    recorder = record(tmp_path)
+    recorder.attempt(layer="in_process", iteration=0)
+    with recorder.step(1):
+        pass
+    before = time.monotonic_ns()
+    recorder.attempt(layer="in_process", iteration=1, world_size=2)
+    with recorder.step(1):
+        pass
+    batch = read(tmp_path)
+    first, one, ended, second, again = batch.envelopes
+    assert first.attempt == one.attempt == ended.attempt
+    assert second.attempt == again.attempt != first.attempt
+    assert isinstance(ended.event, AttemptEnded)
+    assert isinstance(second.event, AttemptStarted)
+    assert (second.event.iteration, second.event.world_size) == (1, 2)
+    assert second.monotonic >= before
+    assert of(tmp_path, Misuse) == []
+
+
+def test_under_torchelastic_ranks_of_a_round_share_the_attempt(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TORCHELASTIC_RUN_ID", "job")
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    attempts = []
+    for restarts in ("0", "1"):
+        monkeypatch.setenv("TORCHELASTIC_RESTART_COUNT", restarts)
+        for rank in ("0", "1"):
+            monkeypatch.setenv("RANK", rank)
+            recorder = record(tmp_path / f"{restarts}{rank}")
+            (envelope, *_) = read(tmp_path / f"{restarts}{rank}").envelopes
+            assert isinstance(envelope.event, AttemptStarted)
+            assert envelope.event.layer == "launcher"
+            assert envelope.rank == int(rank)
+            attempts.append(envelope.attempt)
+            recorder.close()
+    assert attempts[0] == attempts[1] != attempts[2] == attempts[3]
+
+
+def test_a_run_without_any_identity_announces_itself(tmp_path: Path) -> None:
+    (tmp_path / AGENT_MARKER).touch()
+    checkpoints = tmp_path / "checkpoints"
+    settings = RecorderSettings(spool=tmp_path)
+    first = Recorder("llama", checkpoints=checkpoints, settings=settings)
+    first.close()
+    run = read(tmp_path).envelopes[0].run
+    assert isinstance(events(tmp_path)[0], RunStarted)
+    other = tmp_path / "later"
+    other.mkdir()
+    (other / AGENT_MARKER).touch()
+    Recorder("llama", checkpoints=checkpoints, settings=RecorderSettings(spool=other)).close()
+    assert read(other).envelopes[0].run == run
+    assert of(other, RunStarted) == []
+
+
+# Misuse
+
+
+def test_a_step_that_does_not_follow_is_recorded_and_reported_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    recorder = record(tmp_path)
+    recorder.resumed(completed=4)
+    for number in (5, 7, 3):
+        with recorder.step(number):
+            pass
+    assert step_numbers(tmp_path) == [5, 7, 3]
+    (misuse,) = of(tmp_path, Misuse)
+    assert misuse.kind == "step_order"
+    assert misuse.detail == (
+        "step 7 follows where step 6 was expected; call `resumed` after loading a checkpoint"
+    )
+    assert caplog.text.count("step 7") == 1
+
+
+def test_a_phase_inside_itself_counts_once(tmp_path: Path) -> None:
+    recorder = record(tmp_path)
+    with recorder.phase("evaluation"), recorder.phase("evaluation"):
+        pass
+    with recorder.phase("evaluation"):
+        pass
+    assert len(of(tmp_path, PhaseBegan)) == len(of(tmp_path, PhaseEnded)) == 2
+    assert [event.kind for event in of(tmp_path, Misuse)] == ["nested_phase"]
+
+
+def test_an_unknown_phase_becomes_a_custom_one(tmp_path: Path) -> None:
+    recorder = record(tmp_path)
+    with recorder.phase("validate"):
+        pass
+    with recorder.phase(None):  # type: ignore[arg-type]
+        pass
+    assert of(tmp_path, PhaseBegan) == [PhaseBegan(phase="custom:validate")]
+    (misuse,) = of(tmp_path, Misuse)
+    assert "'validate'; known: startup" in (misuse.detail or "")
+
+
+def test_a_step_inside_a_step_leaves_the_outer_one_uncounted(tmp_path: Path) -> None:
+    recorder = record(tmp_path)
+    with recorder.step(1), recorder.step(2):
+        pass
+    with recorder.step(3):
+        pass
+    assert step_numbers(tmp_path) == [2, 3]
+    assert [event.kind for event in of(tmp_path, Misuse)] == ["nested_step"]
+
+
+@pytest.mark.parametrize("number", [-1, 2**40, "3", 1.5, None])
+def test_a_step_without_a_proper_number_is_not_recorded(tmp_path: Path, number: object) -> None:
+    recorder = record(tmp_path)
+    with recorder.step(number) as step:  # type: ignore[arg-type]
+        step.loss = 1.0
+    with recorder.step(1):
+        pass
+    assert step_numbers(tmp_path) == [1]
+    assert [event.kind for event in of(tmp_path, Misuse)] == ["step"]
+
+
+class Tensor:
+    """What a GPU tensor is to the recorder: reading it in any way would synchronise."""
+
+    def _synchronise(self, *_: object) -> float:
+        raise AssertionError("the recorder read a tensor")
+
+    __float__ = __int__ = __index__ = __bool__ = __eq__ = __ne__ = _synchronise  # type: ignore[assignment]
+    __sub__ = __repr__ = __str__ = item = __format__ = __hash__ = _synchronise  # type: ignore[assignment]
+
+
+def test_a_tensor_is_refused_without_reading_it(tmp_path: Path) -> None:
+    recorder = record(tmp_path)
+    with recorder.step(1) as step:
+        step.loss = Tensor()  # type: ignore[assignment]
+        step.samples = Tensor()  # type: ignore[assignment]
+    with recorder.step(Tensor()):  # type: ignore[arg-type]
+        pass
+    recorder.resumed(completed=Tensor())  # type: ignore[arg-type]
+    recorder.record(Tensor())  # type: ignore[arg-type]
+    ((number, step_record),) = steps(read(tmp_path).envelopes)
+    assert number == 1
+    assert math.isnan(step_record.loss)
+    assert step_record.samples == -1
+    assert recorder.suppressed_failures == 0
+    kinds = [event.kind for event in of(tmp_path, Misuse)]
+    assert kinds == ["loss_type", "samples", "step", "resumed", "record"]
+
+
+@pytest.mark.parametrize("loss", [math.nan, math.inf])
+def test_a_loss_that_is_no_number_is_reported_once(tmp_path: Path, loss: float) -> None:
+    recorder = record(tmp_path)
+    for number in (1, 2):
+        with recorder.step(number) as step:
+            step.loss = loss
+    assert step_numbers(tmp_path) == [1, 2]
+    assert [event.kind for event in of(tmp_path, Misuse)] == ["loss"]
+
+
+def test_whole_numbers_do_as_loss(tmp_path: Path) -> None:
+    recorder = record(tmp_path)
+    with recorder.step(1) as step:
+        step.loss = 2
+    ((_, step_record),) = steps(read(tmp_path).envelopes)
+    assert step_record.loss == 2.0
+
+
+def test_an_event_that_does_not_fit_its_declaration_is_reported(tmp_path: Path) -> None:
+    recorder = record(tmp_path)
+    recorder.record(CheckpointScheduled(checkpoint="a", step=-1))
+    recorder.record(RunEnded(reason="bored"))
+    recorder.record("run ended")  # type: ignore[arg-type]
+    recorder.record(Steps(first_step=1, version=1, packed=b""))
+    assert [event.kind for event in of(tmp_path, Misuse)] == ["event", "record"]
+    assert of(tmp_path, CheckpointScheduled) == []
+
+
+def test_a_second_recorder_of_the_rank_records_nothing_until_the_first_is_closed(
+    tmp_path: Path,
+) -> None:
+    first = record(tmp_path)
+    second = record(tmp_path)
+    with second.step(1):
+        pass
+    other_rank = record(tmp_path, rank=1)
+    first.close()
+    other_rank.close()
+    assert len(spools(tmp_path)) == 2
+    batches = [reader.read() for reader in readers(tmp_path)]
+    found = [envelope.event for batch in batches for envelope in batch.envelopes]
+    assert [event.kind for event in found if isinstance(event, Misuse)] == ["second_recorder"]
+    assert not any(isinstance(event, Steps) for event in found)
+    record(tmp_path).close()
+    assert len(spools(tmp_path)) == 3
+
+
+def test_an_unwritable_folder_is_reported_once_and_training_goes_on(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "file").write_text("not a folder")
+    recorder = Recorder("llama", settings=RecorderSettings(spool=tmp_path / "file", run_id="7"))
+    _use_everything(recorder)
+    assert caplog.text.count("nothing is recorded; set HEADWAY_SPOOL") == 1
+    assert len(caplog.records) == 1
+
+
+def test_a_wrong_setting_is_reported_and_training_goes_on(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("HEADWAY_RECORDER_SPOOL_LIMIT", "lots")
+    recorder = Recorder("llama")
+    _use_everything(recorder)
+    assert "spool_limit must be int, got 'lots'" in caplog.text
+    assert len(caplog.records) == 1
+
+
+def test_a_disabled_recorder_leaves_no_file(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    settings = RecorderSettings(spool=tmp_path / "spool", enabled=False)
+    _use_everything(Recorder("llama", settings=settings))
+    assert not (tmp_path / "spool").exists()
+    assert caplog.records == []
+
+
+def _use_everything(recorder: Recorder) -> None:
+    with recorder.phase("startup"):
+        recorder.resumed(completed=0)
+    for number, _ in enumerate(recorder.batches(range(2)), start=1):
+        with recorder.step(number) as step:
+            step.loss = 1.0
+    with pytest.raises(ValueError, match="boom"), recorder.step(3):
+        raise ValueError("boom")
+    recorder.attempt(layer="in_process", iteration=1)
+    recorder.record(Note(text="x"))
+    recorder.exception(ValueError("x"))
+    recorder.end_attempt()
+    recorder.close()
+
+
+def test_a_full_spool_drops_counts_and_says_so(tmp_path: Path) -> None:
+    limit = 64 * 1024
+    recorder = record(tmp_path, spool_limit=limit)
+    total = 3 * limit // BLOCK
+    for number in range(1, total + 1):
+        with recorder.step(number):
+            pass
+    (reader,) = readers(tmp_path)
+    assert reader.status().dropped > 0
+    recorder.close()
+    (folder,) = spools(tmp_path)
+    assert sum(path.stat().st_size for path in folder.glob("*.segment")) <= limit
+    batch = read(tmp_path)
+    kept = [number for number, _ in steps(batch.envelopes)]
+    assert kept == list(range(1, len(kept) + 1))
+    (dropped,) = of(tmp_path, Dropped)
+    facts = sum(not isinstance(event, Steps) for event in events(tmp_path))
+    assert dropped.count == total - len(kept) + 1  # and the end of the attempt
+    assert facts == 2
+    assert batch.damaged == 0
+
+
+def test_a_spool_that_was_full_records_again_once_it_was_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recorder = record(tmp_path, spool_limit=64 * 1024)
+    clock = Clock(monkeypatch, time.monotonic_ns())
+    for number in range(1, 3001):
+        with recorder.step(number):
+            pass
+    (reader,) = readers(tmp_path)
+    batch = reader.read(limit=10**9)
+    before = len(steps(batch.envelopes))
+    assert before < 3000
+    reader.release(batch.position)
+    clock.now += 2 * SECOND
+    with recorder.step(3001):
+        pass
+    after = reader.read(batch.position)
+    dropped, step = after.envelopes
+    assert dropped.event == Dropped(
+        count=3000 - before, reason="spool full at 65536 bytes, or disk full"
+    )
+    assert [number for number, _ in steps([step])] == [3001]
+    assert dropped.first_sequence == batch.envelopes[-1].last_sequence + 1
+
+
+# Processes and threads
+
+
+def test_it_says_once_that_nobody_ships_it(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    settings = RecorderSettings(spool=tmp_path, run_id="7")
+    Recorder("llama", settings=settings).close()
+    (message,) = [entry.getMessage() for entry in caplog.records]
+    assert message == (
+        f"headway: recording to '{tmp_path}', and no agent ships it: start `headway agent` on "
+        f"this node, or later run `headway import spool {tmp_path}`"
+    )
+    assert caplog.records[0].levelno == logging.WARNING
+    caplog.clear()
+    marker = tmp_path / AGENT_MARKER
+    marker.touch()
+    Recorder("llama", settings=settings).close()
+    assert caplog.records == []
+    os.utime(marker, (time.time() - 3600, time.time() - 3600))
+    Recorder("llama", settings=settings).close()
+    assert len(caplog.records) == 1
+
+
+def test_a_forked_worker_records_nothing_and_the_parent_goes_on(tmp_path: Path) -> None:
+    recorder = record(tmp_path)
+    with recorder.step(1):
+        child = os.fork()
+        if not child:
+            try:
+                recorder.record(Note(text="from the worker"))
+                with recorder.phase("evaluation"), recorder.step(2):
+                    pass
+                recorder.close()
+            finally:
+                os._exit(recorder.suppressed_failures)
+        _, status = os.waitpid(child, 0)
+    assert status == 0
+    with recorder.step(2):
+        pass
+    assert step_numbers(tmp_path) == [1, 2]
+    assert of(tmp_path, Note) == []
+    (reader,) = readers(tmp_path)
+    assert reader.status().alive
+
+
+def test_a_forked_worker_does_not_keep_its_dead_parent_alive(tmp_path: Path) -> None:
+    program = (
+        "import os, sys, time\n"
+        "from pathlib import Path\n"
+        "from recording import record\n"
+        "recorder = record(Path(sys.argv[1]))\n"
+        "child = os.fork()\n"
+        "if child:\n"
+        "    print(child, flush=True)\n"
+        "    os.kill(os.getpid(), 9)\n"
+        "sys.stdin.read()\n"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", program, str(tmp_path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env=_environment(),
+    ) as parent:
+        assert parent.stdout is not None
+        child = int(parent.stdout.readline())
+        assert parent.wait() == -signal.SIGKILL
+        os.kill(child, 0)  # it lives, and holds what it inherited
+        deadline = time.monotonic() + 20
+        while readers(tmp_path)[0].status().alive and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert not readers(tmp_path)[0].status().alive
+        assert read(tmp_path).finished
+
+
+def test_a_copy_is_itself_and_a_pickle_records_nothing(tmp_path: Path) -> None:
+    recorder = record(tmp_path)
+    assert copy.deepcopy(recorder) is recorder
+    travelled = pickle.loads(pickle.dumps(recorder))  # noqa: S301  # our own bytes
+    with travelled.step(1):
+        pass
+    assert step_numbers(tmp_path) == []
+
+
+def test_a_signal_handler_may_record_while_a_record_is_written(tmp_path: Path) -> None:
+    recorder = record(tmp_path)
+    writer = recorder._writer
+    assert writer is not None
+    writer.busy = True  # as when the handler interrupts the writer
+    recorder.record(Note(text="from the handler"))
+    with recorder.step(1):
+        pass
+    assert of(tmp_path, Note) == []
+    writer.busy = False
+    with recorder.step(2):
+        pass
+    assert step_numbers(tmp_path) == [2, 1] or step_numbers(tmp_path) == [1, 2]
+    assert of(tmp_path, Note) == [Note(text="from the handler")]
+    assert read(tmp_path).damaged == 0
+
+
+def test_threads_record_together_and_nothing_is_lost(tmp_path: Path) -> None:
+    recorder = record(tmp_path)
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        texts = [[f"{thread}/{index}" for index in range(100)] for thread in range(3)]
+        threads = [
+            threading.Thread(target=lambda own=own: [recorder.record(Note(text=t)) for t in own])
+            for own in texts
+        ]
+        for thread in threads:
+            thread.start()
+        for number in range(1, 5001):
+            with recorder.step(number):
+                pass
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(interval)
+    recorder.close()
+    batch = read(tmp_path)
+    assert batch.damaged == 0
+    assert sorted(number for number, _ in steps(batch.envelopes)) == list(range(1, 5001))
+    notes = {event.text for event in of(tmp_path, Note)}
+    assert notes == {text for own in texts for text in own}
+    expected = 0
+    for envelope in batch.envelopes:
+        assert envelope.first_sequence == expected
+        expected = envelope.last_sequence + 1
+
+
+_DISTURBED = """
+import ctypes, sys, threading
+from pathlib import Path
+from headway.events import Note
+from recording import record
+
+class Interrupted(BaseException):
+    pass
+
+recorder = record(Path(sys.argv[1]))
+sys.setswitchinterval(1e-4)
+target, stop = threading.get_ident(), threading.Event()
+raise_in = ctypes.pythonapi.PyThreadState_SetAsyncExc
+
+def disturb():
+    while not stop.wait(0.0002):
+        raise_in(ctypes.c_ulong(target), ctypes.py_object(Interrupted))
+
+thread = threading.Thread(target=disturb)
+number = hits = 0
+thread.start()
+while hits < 500 or number < 40_000:
+    try:
+        while number < 40_000 or hits < 500:
+            number += 1
+            with recorder.step(number):
+                pass
+            if number % 10 == 0:
+                recorder.record(Note(text=str(number)))
+    except Interrupted:
+        hits += 1
+while thread.is_alive():
+    try:
+        stop.set()
+        thread.join()
+    except Interrupted:
+        pass
+with recorder.step(number + 1):
+    pass
+recorder.record(Note(text="the last"))
+recorder.close()
+print(number)
+"""
+
+
+@pytest.mark.slow
+def test_exceptions_from_another_thread_leave_the_spool_whole(tmp_path: Path) -> None:
+    """NVRx interrupts the training by raising in its thread, wherever that happens to be."""
+    done = subprocess.run(
+        [sys.executable, "-c", _DISTURBED, str(tmp_path)],
+        env=_environment(),
+        stdout=subprocess.PIPE,
+        check=True,
+        timeout=120,
+    )
+    number = int(done.stdout)
+    batch = read(tmp_path)
+    assert batch.finished
+    assert batch.damaged == 0
+    recorded = [step for step, _ in steps(batch.envelopes)]
+    assert recorded[-1] == number + 1
+    assert recorded == sorted(set(recorded))
+    assert number - len(recorded) < 1000  # at most the steps that were struck
+    assert of(tmp_path, Note)[-1] == Note(text="the last")
+    expected = 0
+    for envelope in batch.envelopes:
+        assert envelope.first_sequence == expected
+        expected = envelope.last_sequence + 1
+
+
+def test_a_program_that_dies_of_an_exception_leaves_it_behind(tmp_path: Path) -> None:
+    program = (
+        "import sys\n"
+        "from pathlib import Path\n"
+        "from recording import record\n"
+        "recorder = record(Path(sys.argv[1]))\n"
+        "with recorder.step(1):\n"
+        "    pass\n"
+        "with recorder.step(2):\n"
+        "    raise ValueError('the end')\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(tmp_path)],
+        env=_environment(),
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    batch = read(tmp_path)
+    assert batch.finished
+    assert [envelope.event.name for envelope in batch.envelopes][-4:] == [
+        "phase.began",
+        "phase.ended",
+        "fault",
+        "attempt.ended",
+    ]
+    (fault,) = of(tmp_path, Fault)
+    assert (fault.message, fault.step) == ("the end", 2)
+
+
+def test_closing_waits_no_longer_than_it_may(tmp_path: Path) -> None:
+    recorder = record(tmp_path, exit_delay=0.0)
+    writer = recorder._writer
+    assert writer is not None
+    writer.busy = True  # as when a thread is stuck in the writer for good
+    recorder.close()
+    recorder.close()
+    assert to_fields(Note(text="x")) == {"text": "x"}
+    writer.busy = False
+    writer.drain()
+    assert read(tmp_path).finished
+
+
+def test_a_new_attempt_forgets_phases_that_were_never_left(tmp_path: Path) -> None:
+    recorder = record(tmp_path)
+    recorder.phase("evaluation").__enter__()
+    recorder.attempt(layer="in_process", iteration=1)
+    (reader,) = readers(tmp_path)
+    assert reader.status().open_phases == ()
+    with recorder.phase("evaluation"):
+        assert isinstance(reader.status().open_phases[0], OpenPhase)
+    assert of(tmp_path, Misuse) == []
+    assert reader.status().attempt == read(tmp_path).envelopes[-1].attempt
+    assert Slot.ATTEMPT == 4
+
+
+def _environment() -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
