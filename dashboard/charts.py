@@ -142,10 +142,10 @@ def steps_over_time(report: Report, points: Sequence[Mapping[str, Any]], zone: t
         line={"color": metrics.category("productive").colour, "width": 2},
         hovertemplate="Step %{y:,}<br>%{x|%H:%M:%S}<extra></extra>",
     )
-    durable = [one for one in report["checkpoints"] if one["finalized"] is not None]
+    durable = _durable(report)
     figure.add_scatter(
         name="Durable checkpoint",
-        x=[_local(one["finalized"], zone) for one in durable],
+        x=[_local(one["durable_since"], zone) for one in durable],
         y=[one["step"] for one in durable],
         mode="markers",
         cliponaxis=False,
@@ -251,9 +251,9 @@ def checkpoint_freshness(report: Report, zone: tzinfo) -> go.Figure:
 def freshness(report: Report) -> list[tuple[int, int]]:
     """Return the corners (time, age) of the newest durable checkpoint's age.
 
-    Checkpoints finalized at 10 and 30 in a run seen at 35 give (10, 0) (30, 20) (30, 0) (35, 5).
+    Checkpoints durable since 10 and 30 in a run seen at 35 give (10, 0) (30, 20) (30, 0) (35, 5).
     """
-    ends = sorted(one["finalized"] for one in report["checkpoints"] if one["finalized"] is not None)
+    ends = sorted(one["durable_since"] for one in _durable(report))
     last = report["as_of"] if report["end"] is None else report["end"]
     ends = [end for end in ends if end < last]
     corners = []
@@ -262,11 +262,25 @@ def freshness(report: Report) -> list[tuple[int, int]]:
     return corners
 
 
+def _durable(report: Report) -> list[Mapping[str, Any]]:
+    """Return the checkpoints that held: neither failed nor revoked since."""
+    return [
+        one
+        for one in report["checkpoints"]
+        if one["durable_since"] is not None and one["state"] in ("claimed", "verified")
+    ]
+
+
 def _lane_hover(category: metrics.Category, interval: Interval) -> str:
     part = f", {interval['part'].replace('_', ' ')}" if interval["part"] else ""
     text = f"<b>{category.title}{part}</b><br>{duration(interval['end'] - interval['start'])}"
     if interval["first_step"] is not None and interval["last_step"] is not None:
         text += f"<br>steps {interval['first_step']:,} to {interval['last_step']:,}"
+    text += "".join(
+        f"<br>within it {metrics.category(name).title} {duration(ns)}"
+        for name, ns in interval["amounts"].items()
+        if name != category.name and ns
+    )
     return f"{text}<br>{category.description}"
 
 

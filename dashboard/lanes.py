@@ -1,5 +1,6 @@
 """Intervals thinned to what a screen can show. Pure functions."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -40,6 +41,7 @@ def drawn(intervals: Sequence[Interval], most: int = _MOST_BARS) -> list[Interva
                 "attempt": attempt,
                 "first_step": None,
                 "last_step": None,
+                "amounts": {},
             }
             for (attempt, slot), times in filled.items()
         ]
@@ -53,6 +55,7 @@ def _joined(intervals: Sequence[Interval]) -> list[Interval]:
         if row and row[-1]["end"] == one["start"] and _kind(row[-1]) == _kind(one):
             row[-1]["end"] = one["end"]
             row[-1]["last_step"] = one["last_step"]
+            row[-1]["amounts"] = dict(Counter(row[-1]["amounts"]) + Counter(one["amounts"]))
         else:
             row.append(dict(one))
     return [bar for row in rows.values() for bar in row]

@@ -52,15 +52,6 @@ def run_data(run: str) -> RunData:
     return _run_data(load(ClientSettings), run)
 
 
-def report(run: str) -> dict[str, Any]:
-    """Return the report of a run.
-
-    Raises:
-        CollectorError: no answer, with a sentence and the next step.
-    """
-    return _report(load(ClientSettings), run)
-
-
 @st.cache_resource(show_spinner=False, max_entries=8, on_release=CollectorClient.close)
 def _client(settings: ClientSettings) -> CollectorClient:
     return CollectorClient(settings)
@@ -69,11 +60,6 @@ def _client(settings: ClientSettings) -> CollectorClient:
 @st.cache_data(ttl=_LIFETIME, max_entries=8, show_spinner=False)
 def _runs(settings: ClientSettings) -> list[dict[str, Any]]:
     return _client(settings).runs()
-
-
-@st.cache_data(ttl=_LIFETIME, max_entries=64, show_spinner=False)
-def _report(settings: ClientSettings, run: str) -> dict[str, Any]:
-    return _client(settings).report(run)
 
 
 @st.cache_data(ttl=_LIFETIME, max_entries=16, show_spinner=False)

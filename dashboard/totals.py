@@ -15,7 +15,7 @@ def weighted(reports: Sequence[Report], ratio: str) -> tuple[float, float] | Non
     if all(in_gpu_time(report) for report in reports):
         parts = [(one["gpu_time"][ratio], one["gpu_time"]["elapsed_gpu_ns"]) for one in reports]
     else:
-        parts = [(one[ratio], one["elapsed_ns"]) for one in reports]
+        parts = [(one[ratio], one["elapsed_ns"]) for one in reports if one["elapsed_ns"]]
     whole = sum(weight for _, weight in parts)
     if not whole:
         return None
@@ -27,15 +27,9 @@ def weighted(reports: Sequence[Report], ratio: str) -> tuple[float, float] | Non
 
 def in_gpu_time(report: Report) -> bool:
     """Return whether the run's GPU time is known."""
-    gpu_time = report["gpu_time"]
-    return bool(gpu_time["elapsed_gpu_ns"] and gpu_time["training_goodput"])
+    return bool(report["gpu_time"]["elapsed_gpu_ns"])
 
 
 def live(reports: Sequence[Report]) -> list[Report]:
     """Return the runs that still go on."""
     return [report for report in reports if report["state"] == "running"]
-
-
-def open_incidents(report: Report) -> int:
-    """Return the number of incidents that have not closed."""
-    return sum(incident["state"] == "open" for incident in report["incidents"])

@@ -29,7 +29,9 @@ class Sample:
     def summary(self) -> dict[str, Any]:
         """The report as the list of runs carries it."""
         left_out = {"attempt_list", "incidents", "checkpoints", "formulas"}
-        return {key: value for key, value in self.report.items() if key not in left_out}
+        kept = {key: value for key, value in self.report.items() if key not in left_out}
+        opened = sum(one["state"] == "open" for one in self.report["incidents"])
+        return kept | {"open_incidents": opened}
 
 
 def sample(
@@ -60,7 +62,9 @@ def sample(
         length = int(seconds * SECOND)
         interval = {"first_step": None, "last_step": None, "attempt": None} | more
         intervals.append(
-            {"start": now, "end": now + length, "category": category, "part": part} | interval
+            {"start": now, "end": now + length, "category": category, "part": part}
+            | {"amounts": {category: length}}
+            | interval
         )
         now += length
 
@@ -121,7 +125,9 @@ def sample(
                     "scheduled": scheduled,
                     "finalized": now + int(0.4 * SECOND),
                     "blocking": now - scheduled,
+                    "tier": "shared",
                     "state": "claimed",
+                    "durable_since": now + int(0.4 * SECOND),
                 }
             first = last + 1
         if end in faults:
@@ -244,11 +250,10 @@ def _report(
         **ranges,
         "gpu_time": {
             "weight": "held",
-            "gpus": None,
-            "elapsed_gpu_ns": None,
-            "categories": {},
-            "training_goodput": None,
-            "infrastructure_goodput": None,
+            "gpus": 2,
+            "elapsed_gpu_ns": 2 * elapsed,
+            "categories": {name: 2 * ns for name, ns in categories.items()} | {"spare": 0},
+            **ranges,
         },
         "checkpoint_efficiency": efficiency,
         "formulas": {
@@ -264,8 +269,6 @@ def _report(
             },
             "checkpoint_efficiency": {
                 "formula": "1 - checkpoint_save / (elapsed - stalled - restart - down)",
-                "numerator_ns": [elapsed - bad - categories["checkpoint_save"]] * 2,
-                "denominator_ns": elapsed - bad,
             },
         },
         "failed_starts": 0,

@@ -20,8 +20,6 @@ def page() -> None:
 def _show() -> None:
     try:
         runs = source.runs()
-        live = totals.live(runs)
-        incidents = sum(totals.open_incidents(source.report(one["run"])) for one in live)
     except CollectorError as error:
         reader.missing(error.sentence, error.next_step)
         st.caption(reader.LOOKS_AGAIN)
@@ -30,7 +28,7 @@ def _show() -> None:
         reader.missing(reader.NO_RUN, reader.START_ONE)
         st.caption(reader.LOOKS_AGAIN)
         return
-    _stats(runs, live, incidents)
+    _stats(runs)
     st.header("Runs", anchor=False)
     columns = (
         "Run",
@@ -53,11 +51,7 @@ def _show() -> None:
     )
 
 
-def _stats(
-    runs: Sequence[totals.Report],
-    live: Sequence[totals.Report],
-    incidents: int,
-) -> None:
+def _stats(runs: Sequence[totals.Report]) -> None:
     weight = "GPU time held" if all(map(totals.in_gpu_time, runs)) else "elapsed time"
     with st.container(horizontal=True, gap="small", key="stats"):
         for title, ratio, meaning in (
@@ -72,12 +66,14 @@ def _stats(
                 help=f"{meaning} Over all runs, each weighted by its {weight}.",
             )
         st.metric("Runs", count(len(runs)), border=True, help="Runs that the collector knows.")
-        st.metric("Live", count(len(live)), border=True, help="Runs that have not ended.")
+        st.metric(
+            "Live", count(len(totals.live(runs))), border=True, help="Runs that have not ended."
+        )
         st.metric(
             "Open incidents",
-            count(incidents),
+            count(sum(run["open_incidents"] for run in runs)),
             border=True,
-            help="Incidents of live runs that no attempt has put behind it yet.",
+            help="Incidents that no attempt has put behind it yet.",
         )
 
 

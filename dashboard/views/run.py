@@ -144,7 +144,7 @@ def _stats(report: charts.Report) -> None:
 
     if in_gpu_time(report):
         gpu_time = report["gpu_time"]
-        held = "" if gpu_time["gpus"] is None else f" ({counted(gpu_time['gpus'], 'GPU')} held)"
+        held = "" if gpu_time["gpus"] is None else f", {count(gpu_time['gpus'])} held"
         st.caption(
             f"In GPU time{held}: training {ratio_range(**gpu_time['training_goodput'])}, "
             f"infrastructure {ratio_range(**gpu_time['infrastructure_goodput'])}."

@@ -2,17 +2,12 @@
 
 from datetime import UTC, timedelta, timezone
 from itertools import pairwise
-from typing import Any
 
 import pytest
 
 from headway import metrics
 from headway.dashboard import charts, lanes
 from sample_run import SECOND, START, sample
-
-
-def spec(figure: Any) -> dict[str, Any]:
-    return dict(figure.to_plotly_json())
 
 
 def test_the_waterfall_leads_from_elapsed_to_productive_and_sums_to_a_hundred_percent() -> None:
@@ -109,7 +104,7 @@ def test_time_between_attempts_has_a_row_of_its_own() -> None:
     one = sample()
     end = one.report["end"]
     gap = {"start": end, "end": end + SECOND, "category": "down", "part": "held"}
-    gap |= {"attempt": None, "first_step": None, "last_step": None}
+    gap |= {"attempt": None, "first_step": None, "last_step": None, "amounts": {}}
 
     figure = charts.attempts_lane(one.report, [*one.intervals, gap], UTC)
 
@@ -124,7 +119,7 @@ def test_ten_thousand_short_intervals_become_few_bars_of_what_filled_the_time() 
     for category, seconds in lengths:
         interval = {"start": now, "end": now + seconds * SECOND, "category": category}
         intervals.append(interval | {"part": None, "attempt": "a", "first_step": None})
-        intervals[-1]["last_step"] = None
+        intervals[-1] |= {"last_step": None, "amounts": {}}
         now += seconds * SECOND
 
     bars = lanes.drawn(intervals)
@@ -136,12 +131,13 @@ def test_ten_thousand_short_intervals_become_few_bars_of_what_filled_the_time() 
 
 def test_touching_intervals_of_one_kind_are_one_bar() -> None:
     first = {"start": 0, "end": 5, "category": "productive", "part": "durable", "attempt": "a"}
-    first |= {"first_step": 1, "last_step": 5}
+    first |= {"first_step": 1, "last_step": 5, "amounts": {"productive": 4, "data_wait": 1}}
     second = first | {"start": 5, "end": 9, "first_step": 6, "last_step": 9}
     apart = first | {"start": 20, "end": 21, "first_step": 10, "last_step": 10}
 
     bars = lanes.drawn([apart, second, first])
 
+    assert bars[0]["amounts"] == {"productive": 8, "data_wait": 2}
     assert [(bar["start"], bar["end"], bar["last_step"]) for bar in bars] == [
         (0, 9, 9),
         (20, 21, 10),
@@ -186,7 +182,12 @@ def test_freshness_is_a_saw_tooth_that_ends_at_the_end() -> None:
     report = {
         "as_of": 99,
         "end": 35,
-        "checkpoints": [{"finalized": 30}, {"finalized": None}, {"finalized": 10}],
+        "checkpoints": [
+            {"durable_since": 30, "state": "claimed"},
+            {"durable_since": None, "state": "scheduled"},
+            {"durable_since": 20, "state": "revoked"},
+            {"durable_since": 10, "state": "verified"},
+        ],
     }
 
     assert charts.freshness(report) == [(10, 0), (30, 20), (30, 0), (35, 5)]

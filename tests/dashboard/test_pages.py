@@ -215,6 +215,7 @@ def test_a_run_in_its_first_second_draws_without_a_step_or_an_attempt(
         name: formula | {"numerator_ns": [0, 0], "denominator_ns": 0}
         for name, formula in full.report["formulas"].items()
     }
+    report["gpu_time"] = full.report["gpu_time"] | {"elapsed_gpu_ns": 0}
     with collector([Sample(report=report, intervals=[], points=[])]) as address:
         _served(monkeypatch, address)
         at = _open(_run, report["run"])

@@ -13,7 +13,7 @@ def run(low: float, high: float, elapsed: int, gpu_time: int | None = None) -> d
         "training_goodput": goodput,
         "gpu_time": {
             "elapsed_gpu_ns": gpu_time,
-            "training_goodput": None if gpu_time is None else goodput,
+            "training_goodput": goodput,
         },
     }
 
@@ -38,9 +38,15 @@ def test_no_run_has_no_goodput() -> None:
     assert totals.weighted([run(0.0, 0.0, 0)], "training_goodput") is None
 
 
-def test_live_runs_and_open_incidents_are_counted() -> None:
+def test_a_run_that_has_just_begun_has_no_weight() -> None:
+    begun = run(0.0, 0.0, 0) | {"training_goodput": {"low": None, "high": None}}
+
+    found = totals.weighted([begun, run(0.5, 0.5, 100)], "training_goodput")
+
+    assert found == pytest.approx((0.5, 0.5))
+
+
+def test_live_runs_are_those_that_have_not_ended() -> None:
     live, ended = sample(live=True).report, sample().report
 
     assert totals.live([live, ended]) == [live]
-    assert totals.open_incidents(live) == 1
-    assert totals.open_incidents(ended) == 0
