@@ -5,8 +5,11 @@ old highest are done; a fault before that joins it.
 """
 
 import hashlib
+from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 
 import numpy as np
 
@@ -14,6 +17,7 @@ from headway.causes import Evidence, Verdict, decide, of_exit, of_fault, of_stop
 from headway.ledger import Ledger
 from headway.ledger.account import Account
 from headway.ledger.attempt_time import fault_start, is_breakage
+from headway.ledger.checkpoints import Checkpoint
 from headway.ledger.lineage import parent_of
 
 BEYOND = 10
@@ -44,17 +48,34 @@ class Incident:
     evidence: tuple[str, ...] = ()
 
 
+class _Reading:
+    """A ledger with what every incident asks of it."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self.ledger = ledger
+        self.accounts = ledger.book.accounts
+        self._highest = list(accumulate((_highest(account) for account in self.accounts), max))
+        self.saves: dict[str | None, list[Checkpoint]] = defaultdict(list)
+        for save in ledger.book.saves:
+            self.saves[save.attempt].append(save)
+        self.segments = [segment.attempt for segment in ledger.book.chain]
+
+    def highest(self, position: int) -> int:
+        """Return the highest step completed up to and with an attempt."""
+        return self._highest[position]
+
+
 def incidents(ledger: Ledger) -> list[Incident]:
     """Return the incidents of a run in order of time."""
     found: list[Incident] = []
-    accounts = ledger.book.accounts
+    reading = _Reading(ledger)
     position = 0
-    while position < len(accounts):
+    while position < len(reading.accounts):
         if not _breaks(ledger, position):
             position += 1
             continue
-        last, closed = _until_held(ledger, position)
-        found.append(_incident(ledger, len(found) + 1, position, last, closed))
+        last, closed = _until_held(reading, position)
+        found.append(_incident(reading, len(found) + 1, position, last, closed))
         position = max(last, position + 1)
     return found
 
@@ -83,19 +104,17 @@ def _breaks(ledger: Ledger, position: int) -> bool:
     )
 
 
-def _until_held(ledger: Ledger, first: int) -> tuple[int, int | None]:
+def _until_held(reading: _Reading, first: int) -> tuple[int, int | None]:
     """Return the last attempt of the incident that broke attempt `first`, and when it closed."""
-    accounts = ledger.book.accounts
-    highest = _highest(accounts[: first + 1])
-    for position in range(first + 1, len(accounts)):
-        closed = _closing_time(ledger, position, highest)
+    for position in range(first + 1, len(reading.accounts)):
+        closed = _closing_time(reading, position, reading.highest(first))
         if closed is not None:
             return position, closed
-    return len(accounts) - 1, None
+    return len(reading.accounts) - 1, None
 
 
-def _closing_time(ledger: Ledger, position: int, highest: int) -> int | None:
-    account = ledger.book.accounts[position]
+def _closing_time(reading: _Reading, position: int, highest: int) -> int | None:
+    account = reading.accounts[position]
     steps = account.steps
     if steps is None:
         return None
@@ -104,10 +123,9 @@ def _closing_time(ledger: Ledger, position: int, highest: int) -> int | None:
     if len(beyond):
         times.append(int(steps.end[beyond[0]]))
     begun = int(steps.begin[0])
-    for save in ledger.book.saves:
+    for save in reading.saves[account.attempt.identity]:
         if (
-            save.attempt == account.attempt.identity
-            and save.finalized is not None
+            save.finalized is not None
             and save.scheduled is not None
             and save.scheduled >= begun
             and save.tier != "memory"
@@ -116,24 +134,23 @@ def _closing_time(ledger: Ledger, position: int, highest: int) -> int | None:
     return min(times, default=None)
 
 
-def _highest(accounts: Sequence[Account]) -> int:
-    return max(
-        (int(account.steps.number.max()) for account in accounts if account.steps is not None),
-        default=0,
-    )
+def _highest(account: Account) -> int:
+    return 0 if account.steps is None else int(account.steps.number.max())
 
 
-def _incident(ledger: Ledger, number: int, first: int, last: int, closed: int | None) -> Incident:
-    accounts = ledger.book.accounts
+def _incident(
+    reading: _Reading, number: int, first: int, last: int, closed: int | None
+) -> Incident:
+    ledger, accounts = reading.ledger, reading.accounts
     broken, held = accounts[first], accounts[last]
     evidence = _evidence(broken)
     opened = min((item.began for item in evidence), default=_silent_since(broken))
     verdict = decide(evidence, at_start=broken.steps is None)
-    highest = _highest(accounts[: first + 1])
+    highest = reading.highest(first)
     steps = held.steps if last > first else None
     recovered = None if steps is None else int(steps.end[0])
     caught_up = None
-    rollback = _rollback(ledger, first, last, highest) if steps is not None else None
+    rollback = _rollback(reading, first, last, highest) if steps is not None else None
     if steps is not None and rollback is not None:
         again = np.flatnonzero(steps.number >= highest)
         if rollback[0] <= 0:
@@ -192,29 +209,26 @@ def _evidence(account: Account) -> list[Evidence]:
     return sorted(found, key=lambda item: (item.began, item.time, item.words))
 
 
-def _rollback(ledger: Ledger, first: int, last: int, highest: int) -> tuple[int, int] | None:
+def _rollback(reading: _Reading, first: int, last: int, highest: int) -> tuple[int, int] | None:
     """Return steps and time of what the incident discarded.
 
     The steps are the highest before it minus those in the restored state; the time is what they
     took on the chain that was the newest state before it.
     """
-    book = ledger.book
-    restored = [segment for segment in book.chain if segment.attempt == last]
-    before = [number for number, s in enumerate(book.chain) if s.attempt <= first]
+    book = reading.ledger.book
+    restored = reading.accounts[last].segments
     if not restored:
         return None
     base = restored[0].base
     time = 0
     limit = None
-    position = before[-1] if before else None
+    before = bisect_right(reading.segments, first)
+    position = before - 1 if before else None
     while position is not None:
         segment = book.chain[position]
         steps = book.accounts[segment.attempt].steps
         if steps is not None:
-            rows = (steps.segment == segment.index) & (steps.number > base)
-            if limit is not None:
-                rows &= steps.number <= limit
-            time += int((steps.work)[rows].sum())
+            time += reading.accounts[segment.attempt].work_of(segment.index, base, limit)
         limit = segment.base if limit is None else min(limit, segment.base)
         if limit <= base:
             break

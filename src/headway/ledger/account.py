@@ -7,7 +7,7 @@ only the steps at its two edges are cut piece by piece.
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -46,7 +46,21 @@ class Account:
     """Stretches taken out of the columns because another attempt ran at the same time."""
     _work: Times = field(init=False)
     _wait: Times = field(init=False)
+    _whole: Counter[tuple[str, str]] | None = field(init=False)
     _starts: list[int] = field(init=False)
+    start: int = field(init=False)
+    """Begin of the attempt's time."""
+    end: int = field(init=False)
+    """End of the attempt's time."""
+
+    def copy(self) -> "Account":
+        """Return an account that can be changed without changing this one."""
+        steps = self.steps
+        if steps is not None:
+            steps = replace(
+                steps, work=steps.work.copy(), wait=steps.wait.copy(), pieces=list(steps.pieces)
+            )
+        return Account(self.attempt, steps, list(self.around), self.segments, self.broken)
 
     def __post_init__(self) -> None:
         self.freeze()
@@ -58,6 +72,14 @@ class Account:
         self._work = empty if steps is None else np.concatenate([empty, np.cumsum(steps.work)])
         self._wait = empty if steps is None else np.concatenate([empty, np.cumsum(steps.wait)])
         self._starts = [] if steps is None else [piece.start for piece in steps.pieces]
+        stretches: list[tuple[int, int]] = [(p.start, p.end) for p in self.around]
+        stretches += [(owned.start, owned.end) for owned in self.shared]
+        if steps is not None:
+            stretches.append((int(steps.begin[0]), steps.last_end))
+        begin = self.attempt.begin
+        self.start = min((first for first, _ in stretches), default=begin)
+        self.end = max((last for _, last in stretches), default=begin)
+        self._whole = None
 
     def fates(self, durable: int, lost: bool) -> Iterator[tuple[int, int, str, str]]:
         """Yield row ranges with category and part: what became of the steps.
@@ -86,7 +108,11 @@ class Account:
     def amounts(self, start: int, end: int, durable: int, lost: bool) -> Counter[tuple[str, str]]:
         """Return ns per (category, part) between two times; no part is an empty string."""
         found: Counter[tuple[str, str]] = Counter()
+        if start >= self.end or end <= self.start:
+            return found
         fates = list(self.fates(durable, lost))
+        if start <= self.start and end >= self.end and not self.shared:
+            return self._all(fates)
         for piece in self.around:
             self._put(found, self.owned(piece), start, end, fates)
         for owned in self.shared:
@@ -113,6 +139,34 @@ class Account:
                 break
             self._put(found, Owned(*piece, None), start, end, fates)
         return found
+
+    def _all(self, fates: list[tuple[int, int, str, str]]) -> Counter[tuple[str, str]]:
+        """Return the amounts of the whole attempt; only its steps' fate may have changed."""
+        if self._whole is None:
+            self._whole = Counter()
+            for piece in [*self.around, *([] if self.steps is None else self.steps.pieces)]:
+                self._whole[piece.category, piece.part or ""] += piece.end - piece.start
+        found = self._whole.copy()
+        tail = found.pop((STEP, ""), 0)
+        if self.steps is not None:
+            for begin, end, category, part in fates:
+                found[category, part] += int(self._work[end] - self._work[begin])
+            if tail:
+                category, part = _fate(len(self.steps.end) - 1, fates)
+                found[category, part] += tail
+            found["data_wait", ""] += int(self._wait[-1])
+        return found
+
+    def work_of(self, segment: int, above: int, up_to: int | None) -> int:
+        """Return the time of a segment's steps above one number and up to another."""
+        if self.steps is None:
+            return 0
+        low, high = np.searchsorted(self.steps.segment, [segment, segment + 1]).tolist()
+        numbers = self.steps.number[low:high]
+        begin = low + int(np.searchsorted(numbers, above, side="right"))
+        if up_to is not None:
+            high = low + int(np.searchsorted(numbers, up_to, side="right"))
+        return int(self._work[high] - self._work[begin]) if begin < high else 0
 
     def explode(self, row: int) -> list[Owned]:
         """Return one step piece by piece in order of time."""

@@ -4,7 +4,7 @@ A failed start is restart as a whole. After the last step come, by precedence: c
 announced stop, the stall up to the first evidence of teardown, the teardown.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from headway.events import Fault, RankExited, RestartPhase
@@ -35,7 +35,7 @@ class Closing:
     finished: bool
     base: str
     pace: Pace
-    states: Sequence[tuple[int, RestartPhase]]
+    states: tuple[tuple[int, RestartPhase], ...]
 
 
 def before_first_step(

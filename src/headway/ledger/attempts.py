@@ -4,17 +4,16 @@ An attempt is bounded by its own identity, never inferred from step numbers. Eve
 identity fall to the newest attempt that had begun by then.
 """
 
+from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from headway.events import (
-    AttemptBound,
     AttemptEnded,
     AttemptStarted,
     CheckpointLoadFailed,
     CheckpointScheduled,
-    Envelope,
     Fault,
     Heartbeat,
     PhaseBegan,
@@ -26,25 +25,9 @@ from headway.events import (
     StepsSummary,
     StopAnnounced,
 )
-from headway.ledger.intake import Stamped
+from headway.ledger.intake import Intake, Stamped
 from headway.ledger.steps import StepRows, rows_of
 
-RANK_EVENTS = (
-    AttemptEnded,
-    AttemptStarted,
-    CheckpointLoadFailed,
-    CheckpointScheduled,
-    Fault,
-    Heartbeat,
-    PhaseBegan,
-    PhaseEnded,
-    RankExited,
-    Resumed,
-    Steps,
-    StepsSummary,
-    StopAnnounced,
-)
-"""Events about one rank of one attempt."""
 OTHERS_SIGNALS = ("launcher", "scheduler", "person")
 """Who ends a rank as part of a teardown, so that its end is no fault."""
 
@@ -100,70 +83,74 @@ class Attempt:
         return any(log.rows for log in self.ranks.values())
 
 
-def group(events: Iterable[Stamped], steps_until: int, as_of: int) -> list[Attempt]:
-    """Return the attempts of a run in the order in which they began.
+class AttemptReader:
+    """Reads the attempts of a run; one that heard nothing new is not read again."""
 
-    `events` are in order of time; what lies after `as_of` is left out, steps are cut at
-    `steps_until`.
-    """
-    events = list(events)
-    bound = _bindings(events)
-    named: dict[str, list[Stamped]] = defaultdict(list)
-    floating: list[Stamped] = []
-    for event in events:
-        if not isinstance(event.envelope.event, RANK_EVENTS):
-            continue
-        identity = _identity(event.envelope, bound)
-        if identity is None:
-            floating.append(event)
+    def __init__(self) -> None:
+        self._read: dict[str, tuple[int, int, Attempt | None]] = {}
+
+    def read(self, intake: Intake, steps_until: int, as_of: int) -> list[Attempt]:
+        """Return the attempts in the order in which they began.
+
+        What lies after `as_of` is left out, steps are cut at `steps_until`.
+        """
+        floating = _settled(intake, as_of)
+        names = dict.fromkeys([*intake.attempts, *floating])
+        attempts = [
+            attempt
+            for name in names
+            if (attempt := self._one(name, intake, floating, steps_until, as_of)) is not None
+        ]
+        attempts.sort(key=lambda attempt: (attempt.begin, attempt.identity))
+        for number, attempt in enumerate(attempts, start=1):
+            attempt.number = number
+        return attempts
+
+    def _one(
+        self,
+        identity: str,
+        intake: Intake,
+        floating: Mapping[str, list[Stamped]],
+        steps_until: int,
+        as_of: int,
+    ) -> Attempt | None:
+        bucket = intake.attempts.get(identity)
+        loose = floating.get(identity, [])
+        version = 0 if bucket is None else bucket.version
+        known = self._read.get(identity)
+        if known is not None and known[:2] == (version, len(loose)):
+            return known[2]
+        events = intake.sane([] if bucket is None else bucket.in_order(), as_of)
+        if loose:
+            events = sorted([*events, *loose], key=lambda event: event.time)
+        attempt = _read(identity, events, steps_until, as_of) if events else None
+        if events and events[-1].time <= min(steps_until, as_of):
+            self._read[identity] = version, len(loose), attempt
         else:
-            named[identity].append(event)
-    if floating:
-        _settle(named, floating)
-    attempts = []
-    for identity, members in named.items():
-        attempt = _read(identity, members, steps_until, as_of)
-        if attempt is not None:
-            attempts.append(attempt)
-    attempts.sort(key=lambda attempt: (attempt.begin, attempt.identity))
-    for number, attempt in enumerate(attempts, start=1):
-        attempt.number = number
-    return attempts
+            self._read.pop(identity, None)
+        return attempt
 
 
-def _bindings(events: Iterable[Stamped]) -> Mapping[str, list[tuple[int, int, str]]]:
-    found: dict[str, list[tuple[int, int, str]]] = defaultdict(list)
+def _settled(intake: Intake, as_of: int) -> Mapping[str, list[Stamped]]:
+    """Give events without an attempt to the newest attempt that had begun by then."""
+    found: dict[str, list[Stamped]] = defaultdict(list)
+    events = intake.sane(intake.floating.in_order(), as_of)
+    if not events:
+        return found
+    begins = sorted(
+        (bucket.in_order()[0].time, identity) for identity, bucket in intake.attempts.items()
+    )
+    times = [time for time, _ in begins]
     for event in events:
-        bound = event.envelope.event
-        if isinstance(bound, AttemptBound):
-            found[event.envelope.producer].append(
-                (bound.first_sequence, bound.last_sequence, bound.attempt)
-            )
+        if begins:
+            position = max(bisect_right(times, event.time) - 1, 0)
+            found[begins[position][1]].append(event)
+        else:
+            found[event.envelope.producer].append(event)
     return found
 
 
-def _identity(envelope: Envelope, bound: Mapping[str, list[tuple[int, int, str]]]) -> str | None:
-    for first, last, attempt in bound.get(envelope.producer, ()):
-        if first <= envelope.first_sequence <= last:
-            return attempt
-    return envelope.attempt
-
-
-def _settle(named: dict[str, list[Stamped]], floating: list[Stamped]) -> None:
-    """Give events without an attempt to the newest attempt that had begun by then."""
-    if not named:
-        for event in floating:
-            named[event.envelope.producer].append(event)
-        return
-    begins = sorted((members[0].time, identity) for identity, members in named.items())
-    for event in floating:
-        earlier = [identity for time, identity in begins if time <= event.time]
-        named[earlier[-1] if earlier else begins[0][1]].append(event)
-    for members in named.values():
-        members.sort(key=lambda member: member.time)
-
-
-def _read(identity: str, events: list[Stamped], steps_until: int, as_of: int) -> Attempt | None:
+def _read(identity: str, events: Sequence[Stamped], steps_until: int, as_of: int) -> Attempt | None:
     attempt = Attempt(identity)
     began: dict[int, list[tuple[int, str]]] = defaultdict(list)
     layered = False
@@ -225,7 +212,7 @@ def _open_phases(log: RankLog, began: list[tuple[int, str]]) -> None:
     log.phases.sort(key=lambda phase: phase.start)
 
 
-def _bound_by_evidence(attempt: Attempt, events: list[Stamped]) -> None:
+def _bound_by_evidence(attempt: Attempt, events: Sequence[Stamped]) -> None:
     logs = attempt.ranks.values()
     started = [log.started for log in logs if log.started is not None]
     first_rows = [int(rows.begin) for log in logs for rows in log.rows]

@@ -1,8 +1,10 @@
 """From events to accounts: every nanosecond of a run given to one attempt or to the time between.
 
-This module holds the order of the steps; each step's rules stand in its own module.
+This module holds the order of the steps; each step's rules stand in their own module. A reader
+keeps what it derived from each attempt, so that reading again after new events costs what is new.
 """
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -18,12 +20,12 @@ from headway.events import (
 from headway.ledger import checkpoints
 from headway.ledger.account import Account
 from headway.ledger.attempt_time import Closing, after_last_step, before_first_step, breakage
-from headway.ledger.attempts import Attempt, group, launcher_states
+from headway.ledger.attempts import Attempt, AttemptReader, launcher_states
 from headway.ledger.extent import Extent, ending, extent
 from headway.ledger.group import GroupSteps, Pace, group_steps
 from headway.ledger.idle import Held, idle_pieces
 from headway.ledger.intake import Intake, Stamped
-from headway.ledger.lineage import Segment, segments, survival
+from headway.ledger.lineage import Segment, segments_of, survival
 from headway.ledger.model import Problem
 from headway.ledger.overlap import resolve
 from headway.ledger.pieces import Piece, clip
@@ -36,7 +38,7 @@ class Book:
     run: str
     as_of: int
     extent: Extent | None
-    events: list[Stamped]
+    facts: Sequence[Stamped]
     attempts: list[Attempt] = field(default_factory=list)
     accounts: list[Account] = field(default_factory=list)
     chain: list[Segment] = field(default_factory=list)
@@ -51,38 +53,93 @@ class Book:
     flags: list[str] = field(default_factory=list)
 
 
-def read(run: str, intake: Intake, as_of: int) -> Book:
-    """Read the events known at `as_of` (UTC ns) into a book."""
-    events, quarantined = intake.stamped(as_of)
-    ended = ending(events, as_of)
-    attempts = group(events, as_of if ended is None else min(as_of, ended[0]), as_of)
-    book = Book(run, as_of, extent(events, attempts, ended, as_of), events, attempts)
-    for producer, count in sorted(quarantined.items()):
-        book.problems.append(
-            Problem(kind="absurd_time", detail=f"stamps of producer {producer}", count=count)
-        )
-    _facts(book)
-    if book.extent is None:
+@dataclass(slots=True)
+class _Derived:
+    """What was derived from one attempt, and from what."""
+
+    attempt: Attempt
+    before: Pace
+    steps: GroupSteps | None
+    segments: list[Segment]
+    closing: Closing | None = None
+    account: Account | None = None
+
+
+class States:
+    """What launchers and wrappers said, by time."""
+
+    def __init__(self, states: Sequence[tuple[int, RestartPhase]]) -> None:
+        self._states = states
+        self._times = [time for time, _ in states]
+
+    def between(self, start: int, end: int) -> tuple[tuple[int, RestartPhase], ...]:
+        """Return what was said from `start` to `end`, both included."""
+        low, high = bisect_left(self._times, start), bisect_right(self._times, end)
+        return tuple(self._states[low:high])
+
+
+class BookReader:
+    """Reads the events of one run again and again."""
+
+    def __init__(self, run: str) -> None:
+        self.run = run
+        self._attempts = AttemptReader()
+        self._derived: dict[str, _Derived] = {}
+
+    def read(self, intake: Intake, as_of: int) -> Book:
+        """Read the events known at `as_of` (UTC ns) into a book."""
+        quarantined = intake.settle(as_of)
+        facts = intake.sane(intake.facts.in_order(), as_of)
+        ended = ending(facts, as_of)
+        steps_until = as_of if ended is None else min(as_of, ended[0])
+        attempts = self._attempts.read(intake, steps_until, as_of)
+        book = Book(self.run, as_of, extent(facts, attempts, ended, as_of), facts, attempts)
+        for producer, count in sorted(quarantined.items()):
+            book.problems.append(
+                Problem(kind="absurd_time", detail=f"stamps of producer {producer}", count=count)
+            )
+        _facts(book)
+        if book.extent is None:
+            return book
+        derived = self._derive(attempts)
+        book.chain = [segment for one in derived for segment in one.segments]
+        book.saves = checkpoints.read(facts, as_of)
+        for save in book.saves:
+            book.saves_by_identity.setdefault(save.identity, []).append(save)
+        book.problems += survival(book.chain, attempts, book.saves_by_identity)
+        _account(book, book.extent, derived)
         return book
-    book.saves = checkpoints.read(events, as_of)
-    steps = _paced(attempts, as_of)
-    book.chain = segments(attempts, steps)
-    for save in book.saves:
-        book.saves_by_identity.setdefault(save.identity, []).append(save)
-    book.problems += survival(book.chain, attempts, book.saves_by_identity)
-    _account(book, book.extent, steps)
-    return book
+
+    def _derive(self, attempts: Sequence[Attempt]) -> list[_Derived]:
+        """Return the group's steps and segments of each attempt, at the pace of the one before."""
+        pace = Pace()
+        found = []
+        for attempt in attempts:
+            known = self._derived.get(attempt.identity)
+            if known is None or known.attempt is not attempt or known.before != pace:
+                steps = group_steps(attempt, pace)
+                known = _Derived(attempt, pace, steps, segments_of(attempt, steps))
+                self._derived[attempt.identity] = known
+            for segment in known.segments:
+                segment.attempt = attempt.number - 1
+                segment.survives, segment.on_chain = 0, False
+            pace = pace if known.steps is None else known.steps.pace
+            found.append(known)
+        return found
 
 
 def _facts(book: Book) -> None:
     """Collect what events say about the run as a whole."""
-    held = []
-    for event in book.events:
+    held: dict[int, int] = {}
+    for event in book.facts:
         record = event.envelope.event
         if event.time > book.as_of:
-            continue
+            break
         if isinstance(record, Allocation):
-            held.append((event.time, record.gpus_held))
+            if held.get(event.time, record.gpus_held) != record.gpus_held:
+                detail = f"{held[event.time]} and {record.gpus_held} GPUs held at one time"
+                book.problems.append(Problem(kind="overlapping_allocations", detail=detail))
+            held[event.time] = record.gpus_held
         elif isinstance(record, RunStarted):
             book.run_name = record.run_name
         elif isinstance(record, RunConfigured):
@@ -91,11 +148,7 @@ def _facts(book: Book) -> None:
             book.num_dropped += record.count
         elif isinstance(record, Misuse):
             book.problems.append(_misuse(event.envelope, record))
-    book.held = Held(held)
-    if len({time for time, _ in held}) < len(set(held)):
-        book.problems.append(
-            Problem(kind="overlapping_allocations", detail="two allocations at one time")
-        )
+    book.held = Held(held.items())
 
 
 def _misuse(envelope: Envelope, record: Misuse) -> Problem:
@@ -103,56 +156,55 @@ def _misuse(envelope: Envelope, record: Misuse) -> Problem:
     return Problem(kind=record.kind, detail=f"{record.detail or ''}{where}")
 
 
-def _paced(attempts: Sequence[Attempt], as_of: int) -> list[GroupSteps | None]:
-    """Return the group's steps of each attempt, each with the pace of the one before."""
-    pace = Pace()
-    found = []
-    for attempt in attempts:
-        steps = group_steps(attempt, pace, as_of)
-        pace = pace if steps is None else steps.pace
-        found.append(steps)
-    return found
-
-
-def _account(book: Book, span: Extent, steps: Sequence[GroupSteps | None]) -> None:
-    attempts = book.attempts
+def _account(book: Book, span: Extent, derived: Sequence[_Derived]) -> None:
     limit = book.as_of if span.end is None else span.end
-    states = launcher_states(book.events, book.as_of)
+    states = States(launcher_states(book.facts, book.as_of))
     pace = Pace()
     cursor = span.start
-    for number, (attempt, done) in enumerate(zip(attempts, steps, strict=True)):
-        following = attempts[number + 1].begin if number + 1 < len(attempts) else None
-        alive = following is None and not attempt.ended and span.end is None
-        if not attempt.witnessed and not alive and span.state != "completed":
-            book.flags.append(f"unwitnessed end of attempt {attempt.number}")
-        end = limit if alive else min(attempt.end, limit)
-        if following is None and span.state in ("completed", "stopped") and not attempt.ended:
-            end = limit
-        since = attempt.begin if done is None else done.last_end
-        pace = pace if done is None else done.pace
+    unwitnessed = []
+    for number, one in enumerate(derived):
+        attempt = one.attempt
+        last = number + 1 == len(derived)
+        alive = last and not attempt.ended and span.end is None
+        finished = last and span.state in ("completed", "stopped")
+        if not (attempt.witnessed or alive or finished):
+            unwitnessed.append(str(attempt.number))
+        end = limit if alive or (finished and not attempt.ended) else min(attempt.end, limit)
+        since = attempt.begin if one.steps is None else one.steps.last_end
+        pace = pace if one.steps is None else one.steps.pace
         closing = Closing(
             end=end,
             alive=alive,
-            finished=following is None and span.state in ("completed", "stopped"),
-            base="startup" if number == 0 else "restart",
+            finished=finished,
+            base="restart" if number else "startup",
             pace=pace,
-            states=[state for state in states if since <= state[0] <= end],
+            states=states.between(since, end),
         )
-        pieces = clip(_around(attempt, done, closing), 0, end)
-        own = [segment for segment in book.chain if segment.attempt == number]
-        broken = breakage(attempt, closing, since).fault is not None
-        book.accounts.append(Account(attempt, done, pieces, own, broken))
         if attempt.begin > cursor:
             book.between += _idle(book, cursor, min(attempt.begin, limit), attempt, states)
+        book.accounts.append(_opened(one, closing, since))
         cursor = max(cursor, end)
     if cursor < limit:
         book.between += _idle(book, cursor, limit, None, states)
-    if resolve(book.accounts):
+    book.accounts, split = resolve(book.accounts)
+    if unwitnessed:
+        book.flags.append(f"unwitnessed end of attempt {', '.join(unwitnessed)}")
+    if split:
         book.flags.append("split_brain")
     if not book.held.times:
-        book.flags.append("no allocation events: GPU time is weighted by the world size")
-    if any(len(attempt.ranks) == 1 and attempt.has_step for attempt in attempts):
+        book.flags.append("no_allocation")
+    if any(len(one.attempt.ranks) == 1 and one.steps is not None for one in derived):
         book.flags.append("single_rank")
+
+
+def _opened(one: _Derived, closing: Closing, since: int) -> Account:
+    """Return the account of an attempt, the one made before if nothing about it changed."""
+    if one.account is None or one.closing != closing:
+        pieces = clip(_around(one.attempt, one.steps, closing), 0, closing.end)
+        broken = breakage(one.attempt, closing, since).fault is not None
+        one.closing = closing
+        one.account = Account(one.attempt, one.steps, pieces, one.segments, broken)
+    return one.account
 
 
 def _around(attempt: Attempt, done: GroupSteps | None, closing: Closing) -> list[Piece]:
@@ -164,29 +216,24 @@ def _around(attempt: Attempt, done: GroupSteps | None, closing: Closing) -> list
     return before + after_last_step(attempt, done, closing)
 
 
-def _lead(earlier: Sequence[Account]) -> str | None:
+def _lead(earlier: Account | None) -> str | None:
     """Return what the time is until a launcher notices the end of the last attempt."""
-    if not earlier:
+    if earlier is None:
         return None
-    if earlier[-1].steps is None:
+    if earlier.steps is None:
         return "restart"
-    return "stalled" if earlier[-1].broken else None
+    return "stalled" if earlier.broken else None
 
 
 def _idle(
-    book: Book,
-    start: int,
-    end: int,
-    following: Attempt | None,
-    states: Sequence[tuple[int, RestartPhase]],
+    book: Book, start: int, end: int, following: Attempt | None, states: States
 ) -> list[Piece]:
     """Cover the time up to the following attempt, or after the last one."""
     since = start
-    earlier = book.accounts if following is None else book.accounts[: following.number - 1]
-    if earlier:
-        account = earlier[-1]
-        since = account.attempt.begin if account.steps is None else account.steps.last_end
-    said = [state for state in states if since <= state[0] <= end]
+    earlier = book.accounts[-1] if book.accounts else None
+    if earlier is not None:
+        since = earlier.attempt.begin if earlier.steps is None else earlier.steps.last_end
     in_process = following is not None and following.layer == "in_process"
-    base = "restart" if earlier else "startup"
+    base = "startup" if earlier is None else "restart"
+    said = states.between(since, end)
     return idle_pieces(start, end, said, base, in_process, _lead(earlier), book.held)

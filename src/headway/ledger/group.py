@@ -81,7 +81,7 @@ class _Rank:
     leaves: list[Piece]
 
 
-def group_steps(attempt: Attempt, before: Pace, as_of: int) -> GroupSteps | None:
+def group_steps(attempt: Attempt, before: Pace) -> GroupSteps | None:
     """Return the steps of an attempt's group; None if it completed none.
 
     `before` is the pace of the previous attempt, used until this one has its own.

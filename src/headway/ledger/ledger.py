@@ -4,13 +4,14 @@
 answers for the whole run or for any window of it.
 """
 
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 from headway.events import Envelope
-from headway.ledger.account import fate_of
-from headway.ledger.book import Book, read
+from headway.ledger.account import Account, fate_of
+from headway.ledger.book import Book, BookReader
 from headway.ledger.intake import Intake
 from headway.ledger.model import (
     AttemptSummary,
@@ -30,14 +31,15 @@ class Timeline:
     def __init__(self, run: str) -> None:
         self.run = run
         self._intake = Intake()
+        self._reader = BookReader(run)
 
     def add(self, envelopes: Iterable[Envelope]) -> int:
         """Take in envelopes; return how many held something new."""
-        return len(self._intake.add(envelopes))
+        return self._intake.add(envelopes)
 
     def ledger(self, as_of: int) -> "Ledger":
         """Return the ledger as known at a time in UTC ns."""
-        return Ledger(read(self.run, self._intake, as_of))
+        return Ledger(self._reader.read(self._intake, as_of))
 
 
 def ledger(events: Iterable[Envelope], as_of: int) -> "Ledger":
@@ -63,6 +65,10 @@ class Ledger:
         self._lost = self.state == "abandoned" or (
             self.state == "failed" and any(save.scheduled is not None for save in book.saves)
         )
+        # accounts begin in order; `_reached` is how far any of those up to each one reaches
+        self._begins = list(accumulate((a.start for a in reversed(book.accounts)), min))[::-1]
+        self._reached = list(accumulate((a.end for a in book.accounts), max))
+        self._between = [piece.start for piece in book.between]
         self._totals = self.amounts(self.start, self.closed_at)
 
     @property
@@ -150,13 +156,19 @@ class Ledger:
         """Return ns per (category, part) between two times within the run."""
         found: Counter[tuple[str, str]] = Counter()
         start, end = max(start, self.start), min(end, self.closed_at)
-        for piece in self.book.between:
+        low = max(bisect_right(self._between, start) - 1, 0)
+        for piece in self.book.between[low : bisect_left(self._between, end)]:
             overlap = min(piece.end, end) - max(piece.start, start)
             if overlap > 0:
                 found[piece.category, piece.part or ""] += overlap
-        for account in self.book.accounts:
-            found += account.amounts(start, end, self._durable, self._lost)
+        for account in self._accounts_between(start, end):
+            found.update(account.amounts(start, end, self._durable, self._lost))
         return found
+
+    def _accounts_between(self, start: int, end: int) -> Sequence[Account]:
+        """Return the accounts that may hold time between two moments."""
+        low = bisect_right(self._reached, start)
+        return self.book.accounts[low : bisect_left(self._begins, end)]
 
     @property
     def steps(self) -> StepCounts:

@@ -7,6 +7,9 @@ are rolled back.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
 
 from headway.ledger.attempts import Attempt
 from headway.ledger.checkpoints import Checkpoint, writer
@@ -42,30 +45,29 @@ class Segment:
         return min(self.completed, self.first - 1)
 
 
-def segments(attempts: Sequence[Attempt], steps: Sequence[GroupSteps | None]) -> list[Segment]:
-    """Return the segments of all attempts in the order of the attempts."""
+def segments_of(attempt: Attempt, done: GroupSteps | None) -> list[Segment]:
+    """Return the segments of one attempt in order of time."""
+    number = attempt.number - 1
+    resumes = max(
+        (attempt.ranks[rank].resumed for rank in sorted(attempt.ranks)), key=len, default=[]
+    )
+    if done is None:
+        if not resumes:
+            return []
+        time, record = resumes[-1]
+        return [Segment(number, 0, record.completed, record.checkpoint, time)]
     found = []
-    for number, (attempt, done) in enumerate(zip(attempts, steps, strict=True)):
-        resumes = max(
-            (attempt.ranks[rank].resumed for rank in sorted(attempt.ranks)), key=len, default=[]
-        )
-        if done is None:
-            if resumes:
-                time, record = resumes[-1]
-                found.append(Segment(number, 0, record.completed, record.checkpoint, time))
-            continue
-        for index in range(int(done.segment[-1]) + 1):
-            rows = (done.segment == index).nonzero()[0]
-            begin, first, last = int(done.begin[rows[0]]), rows[0], rows[-1]
-            earlier = [item for item in resumes if item[0] <= int(done.start[first])]
-            previous = int(done.start[rows[0] - 1]) if rows[0] else None
-            fresh = [item for item in earlier if previous is None or item[0] > previous]
-            segment = Segment(number, index, None, None, begin)
-            if fresh:
-                segment.time, record = fresh[-1]
-                segment.completed, segment.checkpoint = record.completed, record.checkpoint
-            segment.first, segment.last = int(done.number[first]), int(done.number[last])
-            found.append(segment)
+    edges = np.searchsorted(done.segment, np.arange(int(done.segment[-1]) + 2)).tolist()
+    for index, (first, after) in enumerate(pairwise(edges)):
+        earlier = [item for item in resumes if item[0] <= int(done.start[first])]
+        previous = int(done.start[first - 1]) if first else None
+        fresh = [item for item in earlier if previous is None or item[0] > previous]
+        segment = Segment(number, index, None, None, int(done.begin[first]))
+        if fresh:
+            segment.time, record = fresh[-1]
+            segment.completed, segment.checkpoint = record.completed, record.checkpoint
+        segment.first, segment.last = int(done.number[first]), int(done.number[after - 1])
+        found.append(segment)
     return found
 
 

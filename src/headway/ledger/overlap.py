@@ -14,22 +14,27 @@ from headway.ledger.attempt_time import STEP
 from headway.ledger.pieces import Span, merge
 
 
-def resolve(accounts: Sequence[Account]) -> bool:
-    """Let each moment belong to one attempt; return whether two of them stepped at once."""
+def resolve(accounts: Sequence[Account]) -> tuple[list[Account], bool]:
+    """Let each moment belong to one attempt; tell whether two of them stepped at once.
+
+    Accounts that overlap are replaced by changed copies.
+    """
     windows = _windows(accounts)
     if not windows:
-        return False
+        return list(accounts), False
+    changed = [account.copy() for account in accounts]
     candidates: list[tuple[int, int, tuple[int, int], int, Owned]] = []
-    for number, account in enumerate(accounts):
+    for number, account in enumerate(changed):
         for window in windows:
-            for owned in _taken(account, window):
-                survives = owned.row is not None and _survives(account, owned.row)
-                order = (0 if survives else 1 if owned.row is not None else 2, -number)
-                candidates.append((owned.start, owned.end, order, number, owned))
-    split = _sweep(accounts, candidates)
-    for account in accounts:
+            if account.start < window.end and account.end > window.start:
+                for owned in _taken(account, window):
+                    survives = owned.row is not None and _survives(account, owned.row)
+                    order = (0 if survives else 1 if owned.row is not None else 2, -number)
+                    candidates.append((owned.start, owned.end, order, number, owned))
+    split = _sweep(changed, candidates)
+    for account in changed:
         account.freeze()
-    return split
+    return changed, split
 
 
 def _windows(accounts: Sequence[Account]) -> list[Span]:
