@@ -1,6 +1,7 @@
 """The store keeps each sequence number once, across any batching and any restart."""
 
 import json
+import resource
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -131,6 +132,28 @@ def test_a_failed_transaction_leaves_no_trace_and_can_be_repeated(
             store.append(PRODUCED)
     assert list(store.envelopes()) == []
     assert store.append(PRODUCED).num_stored == 60
+
+
+def test_a_full_disk_loses_nothing_that_was_stored_and_heals(tmp_path: Path) -> None:
+    path = tmp_path / "events.duckdb"
+    store = EventStore.open(path)
+    stored = 0
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (500_000, hard))  # no file may grow beyond
+    try:
+        with pytest.raises(StoreError, match="could not be stored"):
+            for first in range(1, 1_000_000, 1000):
+                store.append([steps(first, first + 999)])
+                stored = first + 999
+        with pytest.raises(StoreError):
+            store.append([steps(stored + 1, stored + 1000)])
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert store.append([steps(stored - 9, stored + 1000)]).num_stored == 1000
+    store.close()
+    store = EventStore.open(path)
+    assert singles(list(store.envelopes())) == singles([steps(1, stored + 1000)])
+    store.close()
 
 
 def test_a_second_process_on_the_same_file_is_told_who_holds_it(
