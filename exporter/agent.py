@@ -22,7 +22,6 @@ from headway.exporter.node_metrics import (
     FAILURES,
     REFUSED,
     SHIPPED,
-    SPOOL_BYTES,
     MetricsServer,
     NodeMetrics,
 )
@@ -58,9 +57,10 @@ def main(settings: AgentSettings) -> int:
     logging.basicConfig(
         format="%(asctime)s %(levelname)s %(name)s: %(message)s", level=logging.INFO
     )
-    metrics = NodeMetrics()
+    folder = spool_folder(settings.spool)
+    metrics = NodeMetrics(folder)
     try:
-        with _only_agent(spool_folder(settings.spool)):
+        with _only_agent(folder):
             agent = Agent(settings, metrics)
             for number in (signal.SIGTERM, signal.SIGINT):
                 signal.signal(number, lambda *_: agent.stop())
@@ -127,7 +127,6 @@ class Agent:
         for tail in self._tails.values():
             self._watch(tail)
         self._witness.forget_all_but({tail.run for tail in self._tails.values() if tail.is_rank})
-        self._metrics.values[SPOOL_BYTES] = sum(tail.size() for tail in self._tails.values())
         if time.monotonic() >= self._next_beat:
             self._next_beat = time.monotonic() + _BEAT
             marker = {"pid": os.getpid(), "time": time.time_ns()}
@@ -152,9 +151,9 @@ class Agent:
         return num_records(envelopes) >= self._settings.batch
 
     def _watch(self, tail: Tail) -> None:
+        status = tail.status()
         if tail.producer is None or not tail.is_rank:
             return
-        status = tail.status()
         if status.alive:
             if tail.is_silent(time.monotonic_ns(), _BEAT):
                 self._witness.alive(tail.producer, status)
@@ -208,9 +207,9 @@ class Agent:
         self.watch()
         answered = time.monotonic()
         while time.monotonic() < self._deadline - REQUEST_TIME:
-            failures = self._metrics.values[FAILURES]
+            failures = self._metrics.counters[FAILURES]
             more = self.export()
-            if self._metrics.values[FAILURES] == failures:
+            if self._metrics.counters[FAILURES] == failures:
                 if not more:
                     return
                 answered = time.monotonic()

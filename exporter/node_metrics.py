@@ -4,14 +4,18 @@ The families are declared in `headway.metrics`; nothing here has a `_created` se
 Prometheus servers store as one more series per counter.
 """
 
+import contextlib
 import logging
 from collections.abc import Iterator
+from pathlib import Path
 from wsgiref.simple_server import WSGIServer
 
 from prometheus_client import CollectorRegistry, start_http_server
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from headway.exporter.spool import spools
+from headway.exporter.spool_layout import SEGMENT_SUFFIX
 from headway.metrics import METRICS
 from headway.settings import SettingError
 
@@ -25,23 +29,32 @@ FAILURES = "headway_agent_export_failures_total"
 
 
 class NodeMetrics(Collector):
-    """Values of the agent's metrics, each of which exists from the start."""
+    """The agent's counters, each of which exists from the start, and the size of the spools."""
 
-    def __init__(self) -> None:
-        self.values: dict[str, float] = dict.fromkeys(
-            (SHIPPED, REFUSED, SPOOL_BYTES, DAMAGED, FAILURES), 0
-        )
+    def __init__(self, folder: Path) -> None:
+        self.counters = dict.fromkeys((SHIPPED, REFUSED, DAMAGED, FAILURES), 0)
+        self._folder = folder
 
     def add(self, name: str, amount: int) -> None:
         """Raise a counter."""
-        self.values[name] += amount
+        self.counters[name] += amount
 
     def collect(self) -> Iterator[Metric]:
         """Yield the families for one scrape."""
-        for name, value in self.values.items():
-            declared = METRICS[name]
-            family = CounterMetricFamily if declared.kind == "counter" else GaugeMetricFamily
-            yield family(name, declared.description, value=value)
+        for name, value in self.counters.items():
+            yield CounterMetricFamily(name, METRICS[name].description, value=value)
+        size = spool_bytes(self._folder)
+        yield GaugeMetricFamily(SPOOL_BYTES, METRICS[SPOOL_BYTES].description, value=size)
+
+
+def spool_bytes(folder: Path) -> int:
+    """Return the bytes that the segments of all spools take on the disk."""
+    total = 0
+    for spool in spools(folder):
+        for segment in spool.glob("*" + SEGMENT_SUFFIX):
+            with contextlib.suppress(OSError):  # released meanwhile
+                total += segment.stat().st_size
+    return total
 
 
 class MetricsServer:

@@ -1,13 +1,13 @@
 """One producer's spool as the agent follows it: what was read, acknowledged and seen alive."""
 
-import contextlib
 import logging
+import os
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
 from headway.exporter.spool import Batch, SpoolReader, Status
-from headway.exporter.spool_layout import SEGMENT_SUFFIX, Position, Producer
+from headway.exporter.spool_layout import Position, Producer, segment_name
 
 _log = logging.getLogger(__name__)
 
@@ -32,6 +32,7 @@ class Tail:
         """Whether this agent saw the producer alive; what died before tells no time of death."""
         self._folder = folder
         self._reader = SpoolReader(folder)
+        self._alive = False
         self._finished = False
         self._last_sign = 0
 
@@ -52,7 +53,7 @@ class Tail:
 
     def read(self, limit: int) -> Batch | None:
         """Return the next records after the acknowledged ones; `None` where nothing is new."""
-        if self._finished:
+        if self._finished or self._is_idle():
             return None
         batch = self._reader.read(self.position, limit)
         return batch if batch.finished or batch.position != self.position else None
@@ -60,6 +61,7 @@ class Tail:
     def status(self) -> Status:
         """Return what the producer is doing."""
         status = self._reader.status()
+        self._alive = status.alive
         self.was_alive |= status.alive
         return status
 
@@ -99,13 +101,20 @@ class Tail:
             self._reader.release(self.position)
         return not self._folder.exists()
 
-    def size(self) -> int:
-        """Return the bytes that the spool takes on the disk."""
-        total = 0
-        with contextlib.suppress(OSError):  # it may be released or removed meanwhile
-            for path in self._folder.glob("*" + SEGMENT_SUFFIX):
-                total += path.stat().st_size
-        return total
+    def _is_idle(self) -> bool:
+        """Return whether a living producer wrote nothing more, at the price of a few bytes read.
+
+        Most looks at most spools find nothing, and a read maps a whole segment to see that.
+        """
+        if not self._alive:
+            return False
+        try:
+            with (self._folder / segment_name(self.position.segment)).open("rb") as segment:
+                if os.pread(segment.fileno(), 1, self.position.offset) != b"\0":
+                    return False
+        except OSError:
+            return False
+        return not (self._folder / segment_name(self.position.segment + 1)).exists()
 
 
 def num_missing(batch: Batch, expected: int) -> int:

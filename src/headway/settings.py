@@ -54,7 +54,7 @@ class AgentSettings(Settings):
     ] = None
     endpoint: Annotated[str, "Address of the collector."] = "http://127.0.0.1:8750"
     token: Annotated[str | None, "Token for the collector."] = None
-    interval: Annotated[float, "Seconds between two looks at the spools."] = 0.5
+    interval: Annotated[float, "Seconds between two looks at the spools."] = 1.0
     batch: Annotated[int, "Most records in one export."] = 5000
     host: Annotated[str, "Address of the agent's own metrics."] = "127.0.0.1"
     port: Annotated[int, "Port of the agent's own metrics; 0 chooses a free one."] = 8751

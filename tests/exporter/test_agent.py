@@ -63,8 +63,8 @@ def endpoint() -> Iterator[OtlpEndpoint]:
 
 
 @pytest.fixture
-def metrics() -> NodeMetrics:
-    return NodeMetrics()
+def metrics(tmp_path: Path) -> NodeMetrics:
+    return NodeMetrics(tmp_path)
 
 
 @contextmanager
@@ -104,7 +104,7 @@ def test_what_ranks_record_arrives_and_a_closed_spool_is_gone(
     assert sequences(endpoint.accepted, first.producer) == list(range(200))
     assert sequences(endpoint.accepted, second.producer) == [0]
     assert (first.folder.exists(), second.folder.exists()) == (False, True)
-    assert metrics.values[SHIPPED] == 201
+    assert metrics.counters[SHIPPED] == 201
     assert events(endpoint, RankExited) == []
     assert [envelope.event.first_step for envelope in events(endpoint, Steps)] == [1, 151]
     second.close()
@@ -139,7 +139,7 @@ def test_segments_are_deleted_only_after_they_were_acknowledged(
     with started(endpoint, tmp_path, metrics) as agent:
         agent.export()
         assert sorted(rank.folder.glob("*.segment")) == segments
-        assert metrics.values[FAILURES] == 1
+        assert metrics.counters[FAILURES] == 1
         endpoint.answer = lambda batch: 200
         agent.export()
         assert sorted(rank.folder.glob("*.segment")) == segments[-1:]
@@ -268,7 +268,7 @@ def test_damage_is_counted_and_told_with_the_number_of_records_lost(
     assert sequences(endpoint.accepted, rank.producer) == [0, 1, 2, 6, 7, 8, 9]
     (lost,) = events(endpoint, Dropped)
     assert lost.event.count == 3
-    assert metrics.values[DAMAGED] == 1
+    assert metrics.counters[DAMAGED] == 1
     rank.close()
 
 
@@ -295,7 +295,7 @@ def test_a_refused_batch_is_counted_and_does_not_hold_up_the_rest(
         agent.export()
         agent.export()
     assert sequences(endpoint.accepted, good.producer) == [0]
-    assert (metrics.values[SHIPPED], metrics.values[REFUSED]) == (1, 1)
+    assert (metrics.counters[SHIPPED], metrics.counters[REFUSED]) == (1, 1)
     (kept,) = (tmp_path / "refused").iterdir()
     assert json.loads(kept.read_text())["fields"] == {"text": "bad"}
     bad.close()
@@ -315,7 +315,7 @@ def test_an_absent_collector_is_mentioned_once_and_its_return_too(
         endpoint.answer = lambda batch: 200
         agent.export()
     assert [record.levelname for record in caplog.records] == ["WARNING", "INFO"]
-    assert metrics.values[FAILURES] == 3
+    assert metrics.counters[FAILURES] == 3
     rank.close()
 
 
