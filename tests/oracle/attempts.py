@@ -360,17 +360,19 @@ def _expand(attempt: Attempt, done: Done) -> list[tuple[int, int]]:
 
 
 def _close_phases(attempt: Attempt) -> None:
-    """A completed step closes phases that its rank left open before it (rule 14)."""
+    """Close phases that were left open or failed before their rank went on (rule 14)."""
     still = []
     for phase in attempt.open:
+        steps = [step for (_, _, rank), step in attempt.steps.items() if rank == phase.rank]
         if phase.end is not None:
-            still.append(phase)
+            ends = [step.end for step in steps]
+            ends += [p.end or 0 for p in attempt.phases if p.rank == phase.rank]
+            if max(ends, default=0) <= phase.end:
+                still.append(phase)
+            elif phase.name != "step":
+                attempt.phases.append(phase)
             continue
-        later = [
-            step
-            for (_, _, rank), step in attempt.steps.items()
-            if rank == phase.rank and step.end > phase.begin
-        ]
+        later = [step for step in steps if step.end > phase.begin]
         if not later:
             still.append(phase)
             continue
@@ -444,7 +446,14 @@ def _group(attempt: Attempt) -> None:
         previous = end
     for block in _blocks(attempt):
         ranks = {r for g in block for s, n, r in attempt.steps if (s, n) == (g.segment, g.step)}
-        total = {rank: sum(_other_time(attempt, g, rank) for g in block) for rank in ranks}
+        total = {
+            rank: sum(
+                _other_time(attempt, g, rank)
+                for g in block
+                if (g.segment, g.step, rank) in attempt.steps
+            )
+            for rank in ranks
+        }
         for g in block:
             for rank in sorted(ranks, key=lambda rank: (-total[rank], rank)):
                 if (g.segment, g.step, rank) in attempt.steps:
@@ -511,11 +520,16 @@ def _blocks(attempt: Attempt) -> list[list[GroupStep]]:
 
 def usual(attempt: Attempt, found: Sequence[Attempt], before: int) -> int | None:
     """Return the usual step ahead of the attempt's step at index `before` (rule 19)."""
-    for other in [attempt, *reversed(found[: attempt.number])]:
-        own = [g.own for g in other.group[1:before] if other is attempt]
-        own = own if other is attempt else [g.own for g in other.group[1:]]
-        if len(own) >= 5 or (own and other is not attempt):
-            return lower_median(own[-100:])
+    own = [g.own for g in attempt.group[1:before]]
+    earlier = [[g.own for g in other.group[1:]] for other in reversed(found[: attempt.number])]
+    return _median_of_enough(own, earlier)
+
+
+def _median_of_enough(own: Sequence[int], earlier: Sequence[Sequence[int]]) -> int | None:
+    """Return the median of up to 100 values, if 5, else of the newest attempt that has any."""
+    for values in [own] if len(own) >= 5 else earlier:
+        if values:
+            return lower_median(values[-100:])
     return None
 
 
@@ -526,11 +540,9 @@ def limit(usual_step: int | None) -> int | None:
 
 def slack(attempt: Attempt, found: Sequence[Attempt], before: int) -> int:
     """Return how much of a gap a step may own (rule 16), from the periods before it."""
-    for other in [attempt, *reversed(found[: attempt.number])]:
-        periods = other.periods[: max(0, before - 2)] if other is attempt else other.periods
-        if len(periods) >= 5 or (periods and other is not attempt):
-            return max(SECOND, lower_median(periods[-100:]))
-    return SECOND
+    own = attempt.periods[: max(0, before - 2)]
+    earlier = [other.periods for other in reversed(found[: attempt.number])]
+    return max(SECOND, _median_of_enough(own, earlier) or 0)
 
 
 def _period(attempt: Attempt, a: GroupStep, b: GroupStep) -> int:

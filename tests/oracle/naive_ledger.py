@@ -33,7 +33,7 @@ from oracle.attempts import (
 )
 from oracle.evidence import DAY, Evidence, gather
 from oracle.survival import Lineage, lineage, restored
-from oracle.tails import Tail, tail
+from oracle.tails import State, Tail, tail
 
 STEP, FAILED_WATCHDOG, FAILED, DONE, STOP, STALL, OPEN, PREPARE, CUT, GAP, NOTHING = range(11)
 """Precedence of the claims (rule 13); completed steps come first in overlaps (rule 9)."""
@@ -120,9 +120,7 @@ class _Run:
         elif as_of - self.times[-1] >= DAY:
             self.end, self.abandoned = self.times[-1], True
         self.end = max(self.end, start)
-        self.states: list[str] = []
-        for attempt in found:
-            self.states.append(self._finish(attempt))
+        self.states: list[State] = [self._finish(attempt) for attempt in found]
         self.lineage: Lineage = lineage(evidence, found)
         self.tails = [self._tail(attempt) for attempt in found]
         self.claims: list[Claim] = []
@@ -139,7 +137,7 @@ class _Run:
             times.append(fact.time - fact.event.duration)
         return sorted(times)
 
-    def _finish(self, attempt: Attempt) -> str:
+    def _finish(self, attempt: Attempt) -> State:
         """Decide when an attempt ended (rule 8) and whether it may still go on."""
         attempt.end = last_evidence(attempt)
         newest = attempt is self.attempts[-1]
@@ -156,48 +154,38 @@ class _Run:
     def _tail(self, attempt: Attempt) -> Tail:
         later = [a.begin for a in self.attempts[attempt.number + 1 :]]
         state = self.states[attempt.number]
-        assert state in ("live", "ended", "closed")
-        return tail(
-            attempt,
-            self.attempts,
-            attempt.end,
-            state,  # type: ignore[arg-type]
-            min(later, default=None),
-        )
+        return tail(attempt, self.attempts, attempt.end, state, min(later, default=None))
 
     # What an attempt claims
 
     def _claim(self, attempt: Attempt) -> None:
         found = self.tails[attempt.number]
-        add = self._adder(attempt)
         if not attempt.group and self.states[attempt.number] != "live":
-            add(attempt.begin, attempt.end, FAILED, "restart", "failed_start")
+            self._add(attempt, attempt.begin, attempt.end, FAILED, "restart", "failed_start")
             if found.stalled:
-                add(*found.stalled, FAILED_WATCHDOG, "stalled")
+                self._add(attempt, *found.stalled, FAILED_WATCHDOG, "stalled")
             return
         self._claim_preparation(attempt)
         for number, g in enumerate(attempt.group):
             self._claim_step(attempt, g, first=number == 0)
         self._claim_tail(attempt, found)
 
-    def _adder(self, attempt: Attempt):  # type: ignore[no-untyped-def]
-        def add(
-            begin: int,
-            end: int,
-            level: int,
-            category: str,
-            part: str | None = None,
-            step: GroupStep | None = None,
-        ) -> None:
-            if begin < end:
-                key = None if step is None else (step.attempt, step.segment, step.step)
-                self.claims.append(Claim(begin, end, level, category, part, attempt.number, key))
-
-        return add
+    def _add(
+        self,
+        attempt: Attempt,
+        begin: int,
+        end: int,
+        level: int,
+        category: str,
+        part: str | None = None,
+        step: GroupStep | None = None,
+    ) -> None:
+        if begin < end:
+            key = None if step is None else (step.attempt, step.segment, step.step)
+            self.claims.append(Claim(begin, end, level, category, part, attempt.number, key))
 
     def _claim_preparation(self, attempt: Attempt) -> None:
         """Time before the first step (rule 17)."""
-        add = self._adder(attempt)
         category = "startup" if attempt.number == 0 else "restart"
         first = attempt.group[0] if attempt.group else None
         group_from = first.begin if first else attempt.end
@@ -218,26 +206,24 @@ class _Run:
                 and not (leaf.name == "checkpoint_load" and leaf.begin < in_vain)
             ]
             if carved:
-                add(a, b, DONE, carved[0].name)
+                self._add(attempt, a, b, DONE, carved[0].name)
             parts = [_part(leaf.name) for leaf in leaves] or ["other"]
-            add(a, b, PREPARE, category, parts[0])
+            self._add(attempt, a, b, PREPARE, category, parts[0])
         if first is None:
             self._claim_open_preparation(attempt, category)
 
     def _claim_open_preparation(self, attempt: Attempt, category: str) -> None:
         """A live attempt without a step yet: what it is in now decides the last stretch."""
-        add = self._adder(attempt)
         found = self.tails[attempt.number]
         for phase in sorted(found.cut, key=lambda phase: phase.rank):
             if phase.name in (*BEFORE_STEPS, "step"):
-                add(phase.begin, attempt.end, OPEN, category, _part(phase.name))
+                self._add(attempt, phase.begin, attempt.end, OPEN, category, _part(phase.name))
             else:
-                add(phase.begin, attempt.end, OPEN, phase.name)
+                self._add(attempt, phase.begin, attempt.end, OPEN, phase.name)
             return
 
     def _claim_step(self, attempt: Attempt, g: GroupStep, first: bool) -> None:
         """One group step with the leaf phases of its critical rank (rules 14 to 16 and 19)."""
-        add = self._adder(attempt)
         cuts = pieces(attempt.edges(g.begin, g.end))
         leaves = [(a, b, group_leaf(attempt, g, g.critical, a)) for a, b in cuts]
         most = limit(g.usual)
@@ -245,18 +231,18 @@ class _Run:
         for a, b, leaf in leaves:
             if isinstance(leaf, Phase):
                 if not first or a >= g.start:
-                    add(a, b, DONE, *self._phase(attempt, leaf, g.end))
+                    self._add(attempt, a, b, DONE, *self._phase(attempt, leaf, g.end))
             elif leaf == "step":
                 middle = min(b, a + kept)
-                add(a, middle, STEP, "step", step=g)
-                add(middle, b, DONE, "stalled")
+                self._add(attempt, a, middle, STEP, "step", step=g)
+                self._add(attempt, middle, b, DONE, "stalled")
                 kept -= middle - a
         slack = 0 if first else g.slack
         for a, b, leaf in reversed(leaves):
             if leaf == "gap":
                 middle = max(a, b - slack)
-                add(middle, b, GAP, "step", step=g)
-                add(a, middle, NOTHING, "unattributed")
+                self._add(attempt, middle, b, GAP, "step", step=g)
+                self._add(attempt, a, middle, NOTHING, "unattributed")
                 slack -= b - middle
 
     def _phase(self, attempt: Attempt, phase: Phase, before: int) -> tuple[str, str | None]:
@@ -271,13 +257,14 @@ class _Run:
         return phase.name, None
 
     def _claim_tail(self, attempt: Attempt, found: Tail) -> None:
-        add = self._adder(attempt)
         begin = attempt.group[-1].end if attempt.group else attempt.begin
         live = self.states[attempt.number] == "live"
         if found.stalled:
-            add(*found.stalled, STALL, "stalled")
+            self._add(attempt, *found.stalled, STALL, "stalled")
         if found.teardown:
-            add(*found.teardown, STALL, "restart", "teardown")
+            self._add(attempt, *found.teardown, STALL, "restart", "teardown")
+        if found.stop:
+            self._claim_stop(attempt, found.stop, found.cut)
         if not attempt.group:
             return
         last = attempt.group[-1]
@@ -291,22 +278,25 @@ class _Run:
             open_ones = [p for p in found.cut if p.begin <= a and (p.end is None or a < p.end)]
             open_ones.sort(key=lambda p: (p.rank, -p.begin))
             if leaves:
-                add(a, b, DONE, *self._phase(attempt, leaves[0], attempt.end))
+                self._add(attempt, a, b, DONE, *self._phase(attempt, leaves[0], attempt.end))
             elif open_ones:
                 category, part = _open(open_ones[0].name, live)
-                add(a, b, CUT, category, part, last if category == "step" else None)
+                self._add(attempt, a, b, CUT, category, part, last if category == "step" else None)
             elif found.clean:
                 middle = min(b, a + slack)
-                add(a, middle, GAP, "step", step=last)
-                add(middle, b, NOTHING, "unattributed")
+                self._add(attempt, a, middle, GAP, "step", step=last)
+                self._add(attempt, middle, b, NOTHING, "unattributed")
                 slack -= middle - a
             else:
-                add(a, b, NOTHING, "unattributed")
-        if found.stop:
-            add(*found.stop, STOP, "restart", "teardown")
-            for phase in found.cut:
-                if phase.name == "checkpoint_save":
-                    add(max(phase.begin, found.stop[0]), found.stop[1], DONE, phase.name)
+                self._add(attempt, a, b, NOTHING, "unattributed")
+
+    def _claim_stop(self, attempt: Attempt, stop: tuple[int, int], cut: Sequence[Phase]) -> None:
+        """An announced stop, less the saves that it cut short (rule 22)."""
+        begin, end = stop
+        self._add(attempt, begin, end, STOP, "restart", "teardown")
+        for phase in cut:
+            if phase.name == "checkpoint_save":
+                self._add(attempt, max(phase.begin, begin), end, DONE, phase.name)
 
     # What happens while no rank is alive
 

@@ -460,6 +460,9 @@ class _World:
     def fault(self, step: int) -> Fault:
         kind = self.pick(
             "exception",
+            "exception",
+            "exception",
+            "exception",
             "gpu_oom",
             "numerical",
             "host_oom",
@@ -587,8 +590,8 @@ class _World:
             fault = self.fault(attempt.last + 1)
             if fault.ran_for is not None and self.chance(0.6):
                 seen = begin + fault.ran_for
-            rank = self.pick(culprit, *attempt.ranks, None)
-            self.run.event(seen, fault, attempt.name, rank)
+            accused = self.pick(culprit, *attempt.ranks, None)
+            self.run.event(seen, fault, attempt.name, accused)
             seen += self.pick(0, self.time(0, 60))
         attempt.cursor = seen
         if self.chance(0.5):

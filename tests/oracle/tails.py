@@ -9,6 +9,7 @@ from oracle.attempts import Attempt, Phase, limit, slack, usual
 
 OWN_TIME = ("exception", "gpu_oom", "numerical")
 WATCHDOGS = ("collective_timeout", "heartbeat_timeout", "section_timeout", "hang")
+State = Literal["live", "ended", "closed"]
 OUTSIDERS = ("launcher", "scheduler", "person")
 
 
@@ -48,7 +49,7 @@ def tail(
     attempt: Attempt,
     found: Sequence[Attempt],
     end: int,
-    state: Literal["live", "ended", "closed"],
+    state: State,
     following: int | None,
 ) -> Tail:
     """Judge the stretch up to `end`, the attempt's end or the moment of asking.
@@ -172,9 +173,9 @@ def _cut(attempt: Attempt, begin: int, live: bool) -> list[Phase]:
     for fact in attempt.of(Fault):
         event = fact.event
         assert isinstance(event, Fault)
-        name = event.phase or ("step" if event.step is not None else None)
-        if fact.time < begin or fact.rank is None or name is None:
+        struck = event.phase or ("step" if event.step is not None else None)
+        if fact.time < begin or fact.rank is None or struck is None:
             continue
-        if not any((c.rank, c.name) == (fact.rank, name) for c in cut):
-            cut.append(Phase(fact.rank, name, begin, None))
+        if not any((c.rank, c.name) == (fact.rank, struck) for c in cut):
+            cut.append(Phase(fact.rank, struck, begin, None))
     return cut

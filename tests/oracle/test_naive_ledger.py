@@ -1,5 +1,6 @@
 """The naive ledger gives the worked examples of the design and the probes to the nanosecond."""
 
+import random
 from collections.abc import Mapping
 
 import pytest
@@ -157,3 +158,11 @@ def test_every_nanosecond_of_a_random_run_has_one_owner(seed: int) -> None:
     if ledger.start is not None and ledger.end is not None:
         assert sum(ledger.categories.values()) == ledger.end - ledger.start
         assert all(time > 0 for time in ledger.categories.values())
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_order_and_repetition_change_nothing(seed: int) -> None:
+    envelopes = random_run(seed)
+    as_of = random_as_of(seed, envelopes)
+    shuffled = random.Random(seed).choices(envelopes, k=5) + envelopes[::-1]  # noqa: S311
+    assert naive_ledger(shuffled, as_of) == naive_ledger(envelopes, as_of)
