@@ -162,6 +162,10 @@ class WorkloadError(RuntimeError):
     """Stands for an exception of the training that cannot be copied, as NVRx needs."""
 
 
+class RestartsExhaustedError(RuntimeError):
+    """The limits on restarting in the process do not allow another one."""
+
+
 class InProcess:
     """Runs a training function again and again in this process until it returns."""
 
@@ -193,7 +197,11 @@ class InProcess:
         self._aborted: int | None = None
 
     def run(self, train: Callable[[int], None]) -> None:
-        """Call `train` with the iteration, 0 at first, until all ranks return from it."""
+        """Call `train` with the iteration, 0 at first, until all ranks return from it.
+
+        Raises:
+            RestartsExhaustedError: too many restarts, or too few ranks are left.
+        """
 
         def attempt(call_wrapper: inprocess.CallWrapper = None) -> None:
             try:
@@ -205,7 +213,13 @@ class InProcess:
 
         with _hidden_local_rank():
             wrapper = self._wrapper()
-        wrapper(attempt)()
+        try:
+            wrapper(attempt)()
+        except inprocess.exception.RestartAbort as error:  # a BaseException
+            raise RestartsExhaustedError(
+                f"no restart in the process is left: it allows {self._max_restarts} restarts and "
+                f"at least {self._min_world_size} ranks; the launcher must take over ({error})"
+            ) from error
 
     def _is_consequence(self, call_wrapper: Any) -> bool:
         """Whether another rank was interrupted first, and this one fails because of it."""

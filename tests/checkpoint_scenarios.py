@@ -13,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import psutil
 import torch
 import torch.distributed as dist
 from nvidia_resiliency_ext.checkpointing.async_ckpt.core import AsyncRequest
@@ -154,13 +155,24 @@ def lost(folder: Path) -> Any:
 SCENARIOS: tuple[Callable[[Path], Any], ...] = (torn, damaged, abandoned, killed, lost)
 
 
-def main(folder: Path) -> None:
-    """Run every scenario and print the answers as one JSON object."""
+def wait(folder: Path) -> None:
+    """Print the processes that were started and wait to be killed."""
+    scenario = Scenario(folder)
+    started = psutil.Process().children(recursive=True)
+    print(json.dumps([process.pid for process in started]), flush=True)
+    time.sleep(600)
+    scenario.close()
+
+
+def main(folder: Path, task: str) -> None:
+    """Run every scenario and print the answers as one JSON object, or `wait`."""
     dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+    if task == "wait":
+        wait(folder)
     answers = {scenario.__name__: scenario(folder / scenario.__name__) for scenario in SCENARIOS}
     dist.destroy_process_group()
     print(json.dumps(answers))
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), sys.argv[2])

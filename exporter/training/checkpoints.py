@@ -110,7 +110,7 @@ class Checkpoints:
             self._writer.poll(blocking=True)
 
     def close(self) -> None:
-        """End the writing process; not a collective, so finish before."""
+        """Kill the writing process; not a collective, so finish before."""
         self._writer.close()
 
     def abandon(self) -> None:

@@ -82,10 +82,12 @@ class Trainer:
         )
         with self._recorder.phase("warmup"):
             self._checkpoints.start()  # blocks for seconds, so before the wrapper's watchdog
-        in_process.run(lambda iteration: self._attempt(iteration, limits, sockets))
-        if self._rank == 0:
-            self._conclude()
-        self._checkpoints.close()
+        try:
+            in_process.run(lambda iteration: self._attempt(iteration, limits, sockets))
+            if self._rank == 0:
+                self._conclude()
+        finally:
+            self._checkpoints.close()
 
     def _attempt(self, iteration: int, limits: InProcessLimits, sockets: GlooSockets) -> None:
         rank, world_size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])

@@ -7,12 +7,15 @@ and ranks agree over gloo. Features are probed, because NVRx's signatures differ
 
 import ctypes
 import inspect
+import os
 import queue
 import signal
 import time
 from collections.abc import Callable
 from functools import partial
+from multiprocessing import active_children
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import psutil  # type: ignore[import-untyped]  # a requirement of NVRx
@@ -60,6 +63,7 @@ class BackgroundWriter:
         """Prepare; `rank` is this process's global rank."""
         self._rank = rank
         self._queue: Any = None
+        self._helpers: list[int | None] = []
 
     def start(self) -> None:
         """Start the writing process without waiting for it.
@@ -69,10 +73,12 @@ class BackgroundWriter:
         """
         if self._queue is not None:
             return
+        children = set(active_children())
         results = _results_queue()
+        self._helpers += [x.pid for x in set(active_children()) - children]
         self._queue = AsyncCallsQueue(persistent=True)
         self._queue.persistent_caller = _Caller(self._rank)
-        self._queue.schedule_async_request(AsyncRequest(_prepare, (results,), []))
+        self._queue.schedule_async_request(AsyncRequest(_prepare, (results, self._helpers), []))
 
     @property
     def depth(self) -> int:
@@ -115,18 +121,15 @@ class BackgroundWriter:
 
     def abandon(self) -> None:
         """Drop unfinished writes without a collective; the next `start` starts anew."""
-        if self._queue is None:
-            return
-        caller = self._queue.persistent_caller
-        if self.depth or not caller.is_alive():
-            self._queue = None
-            caller.kill()
+        if self._queue is not None and (self.depth or not self._queue.persistent_caller.is_alive()):
+            self.close()
             _drain(_results_queue())
 
     def close(self) -> None:
-        """End the writing process; nothing may be open."""
-        self._queue.close()
-        self._queue = None
+        """Kill the writing process; without this a program that failed would wait for it."""
+        if self._queue is not None:
+            self._queue.persistent_caller.kill()
+            self._queue = None
 
 
 _CALLER_OPTIONS = (
@@ -214,10 +217,24 @@ def _kill_tree(process_id: int) -> None:
             continue
 
 
-def _prepare(results: Any) -> None:
-    """In the writing process: die with the training process, and warm up the results' process."""
+def _prepare(results: Any, helpers: list[int]) -> None:
+    """In the writing process: end it and its helpers when the training process dies.
+
+    NVRx 0.4.1 leaves them running after a SIGKILL.
+    """
+    writing_process = os.getpid()
+
+    def end(number: int, frame: FrameType | None) -> None:
+        if os.getpid() == writing_process:  # its forked children inherit this handler
+            for process_id in helpers:
+                _kill_tree(process_id)
+            _kill_tree(writing_process)
+        os._exit(128 + number)
+
+    signal.signal(signal.SIGTERM, end)
     set_parent_death_signal = 1  # from linux/prctl.h
-    ctypes.CDLL(None).prctl(set_parent_death_signal, signal.SIGKILL)
-    # It imports torch when it first sees something of torch, which would delay the first save.
+    ctypes.CDLL(None).prctl(set_parent_death_signal, signal.SIGTERM)
+    # The results' process imports torch when it first sees something of torch, which would
+    # delay the first save.
     results.put(MetadataIndex(""))
     results.get()

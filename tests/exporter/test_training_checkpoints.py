@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ PROGRAM = Path(__file__).parents[1] / "checkpoint_scenarios.py"
 def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     folder = tmp_path_factory.mktemp("checkpoints")
     ended = subprocess.run(
-        [sys.executable, str(PROGRAM), str(folder)],
+        [sys.executable, str(PROGRAM), str(folder), "all"],
         env={**environment(folder / "spool"), "HEADWAY_RECORDER_ENABLED": "0"},
         capture_output=True,
         text=True,
@@ -75,3 +76,27 @@ def test_a_save_that_cannot_be_placed_is_reported_and_training_goes_on(
     answers: dict[str, Any],
 ) -> None:
     assert answers["lost"]["events"][-1] == ["checkpoint.failed", "step-000002"]
+
+
+def test_a_killed_training_leaves_no_process_behind(tmp_path: Path) -> None:
+    with subprocess.Popen(
+        [sys.executable, str(PROGRAM), str(tmp_path), "wait"],
+        env={**environment(tmp_path / "spool"), "HEADWAY_RECORDER_ENABLED": "0"},
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as training:
+        assert training.stdout is not None
+        started = json.loads(training.stdout.readline())
+        assert len(started) >= 2
+        training.kill()
+    deadline = time.monotonic() + 30
+    while left := [process_id for process_id in started if is_running(process_id)]:
+        assert time.monotonic() < deadline, left
+        time.sleep(0.1)
+
+
+def is_running(process_id: int) -> bool:
+    try:
+        return "State:\tZ" not in Path(f"/proc/{process_id}/status").read_text()
+    except OSError:
+        return False
