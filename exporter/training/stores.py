@@ -11,7 +11,7 @@ from typing import NamedTuple
 from torch.distributed import TCPStore  # type: ignore[attr-defined]
 from torch.distributed.rendezvous import rendezvous
 
-from headway.exporter.nvrx import StoreAddress
+from headway.exporter.nvrx.in_process import StoreAddress
 
 
 class SharedStore(NamedTuple):

@@ -21,7 +21,8 @@ from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.distributed_c10d import PrefixStore
 
 from headway.events import Allocation, Note, RunConfigured, RunEnded, RunStarted
-from headway.exporter.nvrx import GlooSockets, InProcess, InProcessLimits
+from headway.exporter.nvrx.gloo import GlooSockets
+from headway.exporter.nvrx.in_process import InProcess, InProcessLimits
 from headway.exporter.recorder import Recorder
 from headway.exporter.training import model as models
 from headway.exporter.training.checkpoints import Checkpoints, durable

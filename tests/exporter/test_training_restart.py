@@ -9,9 +9,12 @@ from contextlib import ExitStack, closing
 
 import pytest
 
+from headway.exporter.nvrx.gloo import GlooSockets
+from headway.exporter.nvrx.interruptions import culprit
+
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", FutureWarning)  # torch about pynvml
-    from headway.exporter import nvrx
+    from headway.exporter.nvrx import in_process
 
 
 @pytest.mark.parametrize(
@@ -33,7 +36,7 @@ with warnings.catch_warnings():
 def test_the_rank_that_is_gone_outweighs_its_victims(
     records: list[tuple[int, str]], terminated: set[int], expected: tuple[int, str] | None
 ) -> None:
-    assert nvrx.culprit(records, terminated) == expected
+    assert culprit(records, terminated) == expected
 
 
 class ExoticError(Exception):
@@ -46,8 +49,8 @@ class ExoticError(Exception):
 def test_an_exception_that_nvrx_could_not_copy_is_replaced() -> None:
     with pytest.raises(TypeError):
         copy.deepcopy(ExoticError(1, 2))
-    with pytest.raises(nvrx.WorkloadError, match=r"ExoticError: 1 2") as raised:
-        nvrx._reraise(ExoticError(1, 2))
+    with pytest.raises(in_process.WorkloadError, match=r"ExoticError: 1 2") as raised:
+        in_process._reraise(ExoticError(1, 2))
     assert isinstance(raised.value.__cause__, ExoticError)
     copy.deepcopy(raised.value)
 
@@ -55,7 +58,7 @@ def test_an_exception_that_nvrx_could_not_copy_is_replaced() -> None:
 def test_an_ordinary_exception_is_raised_as_it_is() -> None:
     error = ValueError("plain")
     with pytest.raises(ValueError, match="plain") as raised:
-        nvrx._reraise(error)
+        in_process._reraise(error)
     assert raised.value is error
 
 
@@ -83,7 +86,7 @@ def is_open(pair: tuple[socket.socket, socket.socket]) -> bool:
 
 def test_an_abort_breaks_what_gloo_opened_and_nothing_else(listener: socket.socket) -> None:
     with ExitStack() as stack, socket.create_server(("127.0.0.1", 0)) as store:
-        sockets = nvrx.GlooSockets({store.getsockname()[1]})
+        sockets = GlooSockets({store.getsockname()[1]})
         earlier = connect(stack, listener)
         with sockets.opened_here():
             gloo = connect(stack, listener)
@@ -97,7 +100,7 @@ def test_an_abort_while_gloo_is_still_connecting_frees_a_blocked_thread(
     listener: socket.socket,
 ) -> None:
     with ExitStack() as stack:
-        sockets = nvrx.GlooSockets(set())
+        sockets = GlooSockets(set())
         received: list[bytes] = []
         with sockets.opened_here():
             here, _ = connect(stack, listener)
@@ -109,6 +112,6 @@ def test_an_abort_while_gloo_is_still_connecting_frees_a_blocked_thread(
 
 
 def test_every_timeout_of_the_wrapper_is_published_in_nanoseconds() -> None:
-    timeouts = nvrx.InProcessLimits(soft_timeout=1.5).timeouts()
+    timeouts = in_process.InProcessLimits(soft_timeout=1.5).timeouts()
     assert timeouts["in_process.soft_timeout"] == 1_500_000_000
     assert timeouts["in_process.barrier_timeout"] == 180 * 10**9

@@ -8,10 +8,8 @@ function must carry real annotations: this module may not postpone their evaluat
 
 import copy
 import os
-import socket
-import stat
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import timedelta
@@ -31,6 +29,8 @@ from nvidia_resiliency_ext.inprocess.store import (  # type: ignore[import-untyp
 from torch.distributed import TCPStore  # type: ignore[attr-defined]
 
 from headway.events import Fault, RestartPhase
+from headway.exporter.nvrx.gloo import GlooSockets
+from headway.exporter.nvrx.interruptions import culprit
 from headway.exporter.recorder import Recorder
 
 _SECOND = 10**9
@@ -62,100 +62,6 @@ class InProcessLimits:
     def timeouts(self) -> Mapping[str, int]:
         """Return them by name in nanoseconds, as `run.configured` wants them."""
         return {f"in_process.{name}": round(x * _SECOND) for name, x in asdict(self).items()}
-
-
-class Culprit(NamedTuple):
-    """The rank that an interruption accuses, and the kind of fault."""
-
-    rank: int
-    kind: str
-
-
-def culprit(records: Sequence[tuple[int, str]], terminated: Set[int]) -> Culprit | None:
-    """Return who is to blame for a restart, from (rank, interruption) in order of arrival.
-
-    A hung rank makes its peers time out and a dead one makes them raise, so that the peers'
-    records are there too: a rank that is gone outweighs one that raised, and that one outweighs
-    one that was only slow. Example: (0, EXCEPTION), (1, TERMINATED) accuses rank 1.
-    """
-    gone = ("TERMINATED", "HARD_TIMEOUT", "UNRESPONSIVE")
-    kinds = {
-        "SOFT_TIMEOUT": "hang",
-        "HARD_TIMEOUT": "hang",
-        "EXCEPTION": "exception",
-        "BASE_EXCEPTION": "exception",
-        "MONITOR_PROCESS_EXCEPTION": "unknown",
-    }
-    if not records:
-        return Culprit(min(terminated), "lost_rank") if terminated else None
-
-    def weight(record: tuple[int, str]) -> int:
-        rank, interruption = record
-        if rank in terminated:
-            return 0
-        if interruption in gone:
-            return 1
-        return 3 if interruption == "SOFT_TIMEOUT" else 2
-
-    rank, interruption = min(records, key=weight)  # the first of the heaviest
-    return Culprit(rank, kinds.get(interruption, "lost_rank"))
-
-
-class GlooSockets:
-    """The connections of gloo in this process, so that an abort can break them and no others.
-
-    A collective of gloo that waits for a dead peer cannot be aborted in any other way.
-    """
-
-    def __init__(self, keep_ports: Set[int]) -> None:
-        """Never touch connections to `keep_ports`, where the stores listen."""
-        self._keep_ports = keep_ports
-        self._before: Set[int] = frozenset()
-        self._after: Set[int] | None = frozenset()
-
-    @contextmanager
-    def opened_here(self) -> Iterator[None]:
-        """Take every connection opened in this block for gloo's; replaces what was known."""
-        self._before, self._after = frozenset(_sockets()), None
-        try:
-            yield
-        finally:
-            self._after = frozenset(_sockets())
-
-    def shut(self) -> int:
-        """Break them, also from another thread; return how many there were."""
-        after = self._after  # None: the block is still open
-        broken = 0
-        for inode, descriptor in _sockets().items():
-            if inode in self._before or (after is not None and inode not in after):
-                continue
-            broken += self._shut(descriptor)
-        return broken
-
-    def _shut(self, descriptor: int) -> bool:
-        try:
-            with socket.socket(fileno=os.dup(descriptor)) as connection:
-                if connection.family not in (socket.AF_INET, socket.AF_INET6):
-                    return False
-                ends = (connection.getsockname()[1], connection.getpeername()[1])
-                if not self._keep_ports.isdisjoint(ends):
-                    return False
-                connection.shutdown(socket.SHUT_RDWR)
-        except OSError:  # a listener, or closed meanwhile
-            return False
-        return True
-
-
-def _sockets() -> dict[int, int]:
-    found = {}
-    for name in os.listdir("/proc/self/fd"):
-        try:
-            status = os.fstat(int(name))
-        except OSError:
-            continue
-        if stat.S_ISSOCK(status.st_mode):
-            found[status.st_ino] = int(name)
-    return found
 
 
 class WorkloadError(RuntimeError):
