@@ -4,6 +4,7 @@ One thread looks at the spools, exports one bounded batch, remembers what was ac
 only then deletes it. Whatever is killed at whatever moment, the next agent goes on from there.
 """
 
+import contextlib
 import fcntl
 import logging
 import math
@@ -13,7 +14,6 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 
 from headway.exporter.identity import boot_id
@@ -130,7 +130,8 @@ class Agent:
         if time.monotonic() >= self._next_beat:
             self._next_beat = time.monotonic() + _BEAT
             marker = {"pid": os.getpid(), "time": time.time_ns()}
-            write_atomically(self._folder / AGENT_MARKER, marker)
+            with contextlib.suppress(OSError):  # a full disk: the records come first
+                write_atomically(self._folder / AGENT_MARKER, marker)
 
     def export(self) -> bool:
         """Ship one batch; return whether more is waiting."""
@@ -220,7 +221,7 @@ class Agent:
         _log.warning("not all was taken; the next agent ships the rest from %s", self._folder)
 
 
-@contextmanager
+@contextlib.contextmanager
 def _only_agent(folder: Path) -> Iterator[None]:
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -24,6 +24,7 @@ class Positions:
     def __init__(self, folder: Path) -> None:
         self._path = folder / _FILE
         self._known, self._exits_told = _read(self._path)
+        self._writable = True
 
     def get(self, producer: str) -> Position:
         """Return where reading goes on."""
@@ -52,7 +53,15 @@ class Positions:
 
     def _write(self) -> None:
         content = {"positions": self._known, "exits_told": sorted(self._exits_told)}
-        write_atomically(self._path, content)
+        try:
+            write_atomically(self._path, content)
+        except OSError as error:
+            # A full disk is no reason to stop: what is acknowledged will be deleted.
+            if self._writable:
+                _log.error("cannot write %s: %s; a restart delivers twice", self._path, error)
+            self._writable = False
+        else:
+            self._writable = True
 
 
 def write_atomically(path: Path, content: Mapping[str, Any]) -> None:

@@ -147,10 +147,13 @@ class Shipper:
 
     def _set_aside(self, envelopes: Sequence[Envelope], answer: _AnswerError) -> Shipment:
         first = envelopes[0]
-        self.refused.mkdir(parents=True, exist_ok=True)
         path = self.refused / f"{time.time_ns()}-{first.producer}.jsonl"
         lines = [json.dumps(wire.to_json(envelope)) + "\n" for envelope in envelopes]
-        path.write_text("".join(lines), encoding="ascii")
+        try:
+            self.refused.mkdir(parents=True, exist_ok=True)
+            path.write_text("".join(lines), encoding="ascii")
+        except OSError as error:
+            raise NotTakenError(f"cannot keep refused records in {path}: {error}") from error
         _log.error(
             "the collector at %s refused %d records of producer %s (%s: %s); they are kept in %s; "
             "send them again with `headway import spool` once it can read them",

@@ -94,12 +94,19 @@ class Tail:
         A spool that does not say whose it is moves to the folder `refused` instead.
         """
         if self.producer is None and self._finished:
-            refused.mkdir(parents=True, exist_ok=True)
-            shutil.move(self._folder, refused / self.name)
-            _log.error("nobody can read the header of %s; it is kept in %s", self.name, refused)
+            self._keep_in(refused)
         elif self.producer is not None:
             self._reader.release(self.position)
         return not self._folder.exists()
+
+    def _keep_in(self, refused: Path) -> None:
+        try:
+            refused.mkdir(parents=True, exist_ok=True)
+            shutil.move(self._folder, refused / self.name)
+        except OSError as error:
+            _log.error("cannot read the header of %s, nor move it: %s", self._folder, error)
+        else:
+            _log.error("cannot read the header of %s; it is kept in %s", self._folder, refused)
 
     def _is_idle(self) -> bool:
         """Return whether a living producer wrote nothing more, at the price of a few bytes read.

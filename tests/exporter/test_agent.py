@@ -8,52 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from headway.events import Dropped, Envelope, Heartbeat, Note, RankExited, Steps
+from headway.events import Dropped, Envelope, Heartbeat, RankExited, Steps
 from headway.exporter import agent as agent_module
 from headway.exporter.agent import Agent
 from headway.exporter.node_metrics import DAMAGED, FAILURES, REFUSED, SHIPPED, NodeMetrics
-from headway.exporter.spool_layout import BLOCK, HEADER, Position, Producer, Slot
-from headway.exporter.spool_writer import SMALLEST_SEGMENT, SpoolWriter
+from headway.exporter.spool_layout import BLOCK, HEADER, Position, Slot
+from headway.exporter.spool_writer import SMALLEST_SEGMENT
 from headway.settings import AgentSettings
 from otlp_endpoint import OtlpEndpoint, otlp_endpoint
-
-_BOOT = agent_module.boot_id()
-
-
-class Rank:
-    """A rank that writes a spool, and dies when told to."""
-
-    def __init__(self, folder: Path, rank: int = 0, limit: int = 1024**2) -> None:
-        producer = Producer(
-            producer=f"{rank:032x}",
-            anchor=time.time_ns() - time.monotonic_ns(),
-            run="llama-7",
-            rank=rank,
-            node="n1",
-            boot_id=_BOOT,
-            process_id=4242,
-        )
-        self.writer = SpoolWriter(folder, producer, limit)
-        self.writer.slots[Slot.ATTEMPT] = 7
-        self.folder = folder / producer.producer
-        self.producer = producer.producer
-        self.step = 0
-
-    def steps(self, count: int) -> None:
-        for _ in range(count):
-            self.step += 1
-            self.writer.step(self.step, 7, time.monotonic_ns(), 1000, 0, 0.5, self.step)
-
-    def note(self, text: str) -> None:
-        self.writer.event(Note(text=text), "7", 0, time.monotonic_ns(), time.time_ns())
-
-    def close(self) -> None:
-        self.writer.close(0.0)
-        del self.writer  # with it goes the lock on the header, as when a process ends
-
-    def die(self) -> None:
-        self.writer.abandon()
-        del self.writer
+from spooled_rank import Rank
 
 
 @pytest.fixture
@@ -257,10 +220,7 @@ def test_damage_is_counted_and_told_with_the_number_of_records_lost(
 ) -> None:
     rank = Rank(tmp_path)
     rank.steps(10)
-    (segment,) = rank.folder.glob("*.segment")
-    with segment.open("r+b") as file:
-        file.seek(3 * BLOCK + 20)
-        file.write(b"\xff" * (2 * BLOCK))
+    rank.damage(3 * BLOCK + 20, 2 * BLOCK)
     with started(endpoint, tmp_path, metrics) as agent:
         agent.export()
         agent.watch()
@@ -346,3 +306,44 @@ def test_positions_survive_and_dead_producers_leave_no_trace(
         "exits_told": [],
     }
     alive.close()
+
+
+def test_a_full_disk_stops_neither_the_delivery_nor_the_deletion(
+    endpoint: OtlpEndpoint,
+    tmp_path: Path,
+    metrics: NodeMetrics,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    first, second = Rank(tmp_path, 0), Rank(tmp_path, 1)
+    with started(endpoint, tmp_path, metrics) as agent:
+        monkeypatch.setattr(Path, "replace", no_room)
+        for rank in (first, second):
+            rank.steps(10)
+            rank.close()
+            agent.watch()
+            agent.export()
+    assert metrics.counters[SHIPPED] == 20
+    assert not first.folder.exists()
+    assert not second.folder.exists()
+    assert caplog.text.count("a restart delivers twice") == 1
+
+
+def no_room(*_: object) -> None:
+    raise OSError(28, "No space left on device")
+
+
+def test_a_torn_end_of_a_dead_rank_is_one_lost_record(
+    endpoint: OtlpEndpoint, tmp_path: Path, metrics: NodeMetrics
+) -> None:
+    rank = Rank(tmp_path)
+    rank.steps(10)
+    rank.damage(9 * BLOCK + 20)
+    rank.die()
+    with started(endpoint, tmp_path, metrics) as agent:
+        agent.export()
+        agent.watch()
+        agent.export()
+    assert sequences(endpoint.accepted, rank.producer) == list(range(9))
+    (lost,) = events(endpoint, Dropped)
+    assert lost.event.count == 1
