@@ -12,7 +12,7 @@ from typing import Any
 import plotly.graph_objects as go  # type: ignore[import-untyped]  # it ships no types
 
 from headway import metrics
-from headway.dashboard.lanes import drawn
+from headway.dashboard.lanes import drawn, in_rows
 from headway.dashboard.palette import EDGE, GRID, NEUTRAL
 from headway.wording import counted, duration, percent
 
@@ -95,12 +95,11 @@ def waterfall(report: Report) -> go.Figure:
 
 def attempts_lane(report: Report, intervals: Sequence[Interval], zone: tzinfo) -> go.Figure:
     """Return one row per attempt, coloured by what its time became; the newest rows if many."""
-    rows = {one["attempt"]: f"Attempt {one['number']}" for one in report["attempt_list"]}
-    shown = dict(list(rows.items())[-_MOST_ROWS:])
-    if any(interval["attempt"] is None for interval in intervals):
-        shown[None] = "Between attempts"
+    attempts = report["attempt_list"][-_MOST_ROWS:]
+    shown = {one["attempt"]: f"Attempt {one['number']}" for one in attempts}
+    placed = in_rows(report["attempt_list"], intervals)
     bars: dict[str, list[Interval]] = {}
-    for interval in drawn([one for one in intervals if one["attempt"] in shown]):
+    for interval in drawn([one for one in placed if one["attempt"] in shown]):
         bars.setdefault(interval["category"], []).append(interval)
     figure = go.Figure()
     for name in [*metrics.CATEGORIES, *sorted(set(bars) - set(metrics.CATEGORIES))]:

@@ -1,5 +1,6 @@
 """Intervals thinned to what a screen can show. Pure functions."""
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -8,6 +9,23 @@ Interval = Mapping[str, Any]
 
 _MOST_BARS = 2_000
 _SLOTS = 1_500
+
+
+def in_rows(attempts: Sequence[Mapping[str, Any]], intervals: Sequence[Interval]) -> list[Interval]:
+    """Return the intervals with time between attempts in the row of the attempt it led to.
+
+    What follows the last attempt stays in its row; with no attempt at all nothing has a row.
+    """
+    if not attempts:
+        return []
+    starts = [attempt["start"] for attempt in attempts]
+    placed = []
+    for interval in intervals:
+        if interval["attempt"] is None:
+            index = min(bisect_left(starts, interval["end"]), len(attempts) - 1)
+            interval = {**interval, "attempt": attempts[index]["attempt"]}
+        placed.append(interval)
+    return placed
 
 
 def drawn(intervals: Sequence[Interval], most: int = _MOST_BARS) -> list[Interval]:

@@ -26,7 +26,7 @@ STYLE = f"""<style>
 .hw-table .hw-number {{ text-align: right; }}
 .hw-table td.hw-number, .hw-table td.hw-short {{ white-space: nowrap; }}
 .hw-table a {{ display: inline-block; white-space: normal; overflow-wrap: anywhere;
-  min-width: 8rem; max-width: 20rem; }}
+  width: max-content; max-width: 15rem; }}
 @media (max-width: 640px) {{ .hw-table a {{ max-width: 9rem; }} }}
 .hw-table td.hw-wide {{ min-width: 16rem; }}
 .st-key-stats > div {{ flex: 1 1 10rem; width: auto; }}

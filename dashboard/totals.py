@@ -7,22 +7,26 @@ Report = Mapping[str, Any]
 
 
 def weighted(reports: Sequence[Report], ratio: str) -> tuple[float, float] | None:
-    """Return a goodput over all runs as (low, high): each run counts by its elapsed time.
+    """Return a goodput over all runs as (low, high), each run weighted by its size.
 
-    GPU time is the weight where every run says how many GPUs it held, so that a large run counts
-    for more than a small one; mixed units would compare nothing.
+    One run alone has the goodput that its own page shows.
     """
-    if all(in_gpu_time(report) for report in reports):
-        parts = [(one["gpu_time"][ratio], one["gpu_time"]["elapsed_gpu_ns"]) for one in reports]
-    else:
-        parts = [(one[ratio], one["elapsed_ns"]) for one in reports if one["elapsed_ns"]]
-    whole = sum(weight for _, weight in parts)
+    begun = [report for report in reports if report["elapsed_ns"]]
+    by_gpus = knows_gpus(begun)
+    weights = [one["elapsed_ns"] * (one["gpu_time"]["gpus"] if by_gpus else 1) for one in begun]
+    whole = sum(weights)
     if not whole:
         return None
     low, high = (
-        sum(goodput[end] * weight for goodput, weight in parts) / whole for end in ("low", "high")
+        sum(one[ratio][end] * weight for one, weight in zip(begun, weights, strict=True)) / whole
+        for end in ("low", "high")
     )
     return low, high
+
+
+def knows_gpus(reports: Sequence[Report]) -> bool:
+    """Return whether every run says how many GPUs it held; mixed weights would compare nothing."""
+    return all(report["gpu_time"]["gpus"] for report in reports)
 
 
 def in_gpu_time(report: Report) -> bool:

@@ -52,7 +52,7 @@ def _show() -> None:
 
 
 def _stats(runs: Sequence[totals.Report]) -> None:
-    weight = "GPU time held" if all(map(totals.in_gpu_time, runs)) else "elapsed time"
+    weight = "elapsed time" + (" times its GPUs" if totals.knows_gpus(runs) else "")
     with st.container(horizontal=True, gap="small", key="stats"):
         for title, ratio, meaning in (
             ("Training goodput", "training_goodput", metrics.TRAINING_GOODPUT),

@@ -144,7 +144,7 @@ def _stats(report: charts.Report) -> None:
 
     if in_gpu_time(report):
         gpu_time = report["gpu_time"]
-        held = "" if gpu_time["gpus"] is None else f", {count(gpu_time['gpus'])} held"
+        held = "" if gpu_time["gpus"] is None else f" ({count(gpu_time['gpus'])} held)"
         st.caption(
             f"In GPU time{held}: training {ratio_range(**gpu_time['training_goodput'])}, "
             f"infrastructure {ratio_range(**gpu_time['infrastructure_goodput'])}."
@@ -189,7 +189,7 @@ def _timeline(data: RunData) -> None:
     report = data.report
     zone = reader.zone()
     st.header("Attempts", anchor=False)
-    if data.intervals:
+    if report["attempt_list"]:
         _plot(
             charts.attempts_lane(report, data.intervals, zone),
             "attempts",
@@ -206,7 +206,7 @@ def _timeline(data: RunData) -> None:
         )
     else:
         st.caption("No step has been completed yet.")
-    if data.intervals or data.points:
+    if report["attempt_list"] or data.points:
         st.caption(f"Times in {zone}.")
 
 

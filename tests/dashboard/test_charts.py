@@ -2,6 +2,7 @@
 
 from datetime import UTC, timedelta, timezone
 from itertools import pairwise
+from typing import Any
 
 import pytest
 
@@ -100,16 +101,16 @@ def test_the_lane_keeps_the_newest_rows_of_a_run_with_very_many_attempts() -> No
     assert f"Attempt {one.report['attempts']}" in rows
 
 
-def test_time_between_attempts_has_a_row_of_its_own() -> None:
-    one = sample()
-    end = one.report["end"]
-    gap = {"start": end, "end": end + SECOND, "category": "down", "part": "held"}
-    gap |= {"attempt": None, "first_step": None, "last_step": None, "amounts": {}}
+def test_time_between_attempts_is_drawn_in_the_row_of_the_attempt_it_led_to() -> None:
+    attempts = [{"attempt": "a", "start": 0}, {"attempt": "b", "start": 30}]
 
-    figure = charts.attempts_lane(one.report, [*one.intervals, gap], UTC)
+    def between(start: int, end: int) -> dict[str, Any]:
+        return {"attempt": None, "start": start, "end": end}
 
-    down = next(trace for trace in figure.data if trace.name == "Down")
-    assert list(down.y) == ["Between attempts"]
+    placed = lanes.in_rows(attempts, [between(20, 30), between(60, 70)])
+
+    assert [one["attempt"] for one in placed] == ["b", "b"]
+    assert lanes.in_rows([], [between(20, 30)]) == []
 
 
 def test_ten_thousand_short_intervals_become_few_bars_of_what_filled_the_time() -> None:

@@ -6,15 +6,11 @@ from headway.dashboard import totals
 from sample_run import sample
 
 
-def run(low: float, high: float, elapsed: int, gpu_time: int | None = None) -> dict[str, object]:
-    goodput = {"low": low, "high": high}
+def run(low: float, high: float, elapsed: int, gpus: int | None = None) -> dict[str, object]:
     return {
         "elapsed_ns": elapsed,
-        "training_goodput": goodput,
-        "gpu_time": {
-            "elapsed_gpu_ns": gpu_time,
-            "training_goodput": goodput,
-        },
+        "training_goodput": {"low": low, "high": high},
+        "gpu_time": {"gpus": gpus},
     }
 
 
@@ -24,13 +20,12 @@ def test_a_long_run_counts_for_more_than_a_short_one() -> None:
     assert found == pytest.approx((0.6, 0.675))
 
 
-def test_gpu_time_is_the_weight_where_every_run_knows_it() -> None:
-    runs = [run(0.5, 0.5, 100, 800), run(0.9, 0.9, 100, 200)]
+def test_a_large_run_counts_for_more_than_a_small_one_where_every_run_knows_its_gpus() -> None:
+    runs = [run(0.5, 0.5, 100, 8), run(0.9, 0.9, 100, 2)]
 
     assert totals.weighted(runs, "training_goodput") == pytest.approx((0.58, 0.58))
-    assert totals.weighted([*runs, run(0.7, 0.7, 0)], "training_goodput") == pytest.approx(
-        (0.7, 0.7)
-    )
+    mixed = [*runs, run(0.7, 0.7, 100)]
+    assert totals.weighted(mixed, "training_goodput") == pytest.approx((0.7, 0.7))
 
 
 def test_no_run_has_no_goodput() -> None:
