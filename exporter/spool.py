@@ -26,7 +26,6 @@ from headway.exporter.spool_layout import (
     FRAME_KIND,
     FRAME_START,
     HEADER,
-    HEADER_SIZE,
     NO_STEP,
     SEGMENT_SUFFIX,
     SLOTS_AT,
@@ -37,6 +36,7 @@ from headway.exporter.spool_layout import (
     Position,
     Producer,
     Slot,
+    is_header,
     read_phases,
     read_producer,
     salt,
@@ -394,7 +394,7 @@ def _block(data: bytes, at: int, seed: int) -> tuple[_Step | Mapping[str, Any], 
 
 
 def _read_slots(header: bytes) -> tuple[int, ...]:
-    if len(header) < HEADER_SIZE:
+    if not is_header(header):
         return tuple(NO_STEP if slot is Slot.LAST_STEP else 0 for slot in Slot)
     return _SLOTS.unpack(header[_HEADER_STARTS_AT])
 

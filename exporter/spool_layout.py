@@ -143,6 +143,11 @@ def frame(payload: bytes, seed: int) -> tuple[bytes, int]:
     return start, -(-(FRAME_START.size + len(payload)) // BLOCK) * BLOCK
 
 
+def is_header(content: bytes) -> bool:
+    """Return whether this is the content of a header file."""
+    return len(content) >= HEADER_SIZE and content.startswith(MAGIC)
+
+
 def identity_area(producer: Producer) -> tuple[int, bytes]:
     """Return where the header says who writes, and the bytes that say it."""
     return _IDENTITY_AT, _area(json.dumps(producer.to_json()).encode())
@@ -178,7 +183,7 @@ def _area(payload: bytes) -> bytes:
 
 
 def _read_area(header: bytes, begin: int, end: int) -> Any:
-    if len(header) < HEADER_SIZE:
+    if not is_header(header):
         return None
     length, checksum = _AREA.unpack_from(header, begin)
     begin += _AREA.size

@@ -1,5 +1,7 @@
 """Recorders on a folder of the test, and what a reader finds of them."""
 
+import os
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -14,7 +16,6 @@ from headway.exporter import step_timer as step_timer_module
 from headway.exporter.spool import START, Batch, SpoolReader, spools
 from headway.exporter.spool_layout import AGENT_MARKER
 from headway.settings import RecorderSettings
-
 
 E = TypeVar("E", bound=Event)
 
@@ -63,6 +64,11 @@ def steps(envelopes: Iterable[Envelope]) -> list[tuple[int, step_blocks.Step]]:
 def step_numbers(folder: Path) -> list[int]:
     """Return the numbers of all recorded steps."""
     return [number for number, _ in steps(read(folder).envelopes)]
+
+
+def environment() -> dict[str, str]:
+    """Return an environment in which another process finds what this one imports."""
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
 
 
 class Clock:

@@ -1,0 +1,164 @@
+"""Who a process is, from what launchers, schedulers and the kernel say about it."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from headway.exporter import identity
+from headway.exporter.identity import Ranks
+from recording import environment
+
+
+@pytest.mark.parametrize(
+    ("variables", "expected"),
+    [
+        ({}, Ranks(rank=0, local_rank=None, world_size=None)),
+        (
+            {"RANK": "5", "LOCAL_RANK": "1", "WORLD_SIZE": "8", "SLURM_PROCID": "0"},
+            Ranks(rank=5, local_rank=1, world_size=8),
+        ),
+        (
+            {"SLURM_PROCID": "3", "SLURM_LOCALID": "3", "SLURM_NTASKS": "4"},
+            Ranks(rank=3, local_rank=3, world_size=4),
+        ),
+        ({"RANK": "first", "SLURM_PROCID": ""}, Ranks(rank=0, local_rank=None, world_size=None)),
+    ],
+)
+def test_ranks_come_from_the_launcher_else_from_slurm(
+    variables: dict[str, str], expected: Ranks
+) -> None:
+    assert identity.ranks(variables) == expected
+
+
+def test_torchelastic_counts_are_the_round_only_where_nvrx_names_no_cycle(tmp_path: Path) -> None:
+    variables = {"TORCHELASTIC_RUN_ID": "job", "TORCHELASTIC_RESTART_COUNT": "2"}
+    launch = identity.launch(variables)
+    assert (launch.layer, launch.launcher_round, launch.torchelastic_restarts) == (
+        "launcher",
+        2,
+        2,
+    )
+    cycle = tmp_path / "cycle_info.current"
+    variables["NVRX_CURRENT_CYCLE_INFO"] = str(cycle)
+    assert identity.launch(variables).launcher_round == 2
+    cycle.write_text("not JSON")
+    assert identity.launch(variables).launcher_round == 2
+    cycle.write_text(json.dumps({"cycle_number": 5}))
+    launch = identity.launch(variables)
+    assert (launch.launcher_round, launch.torchelastic_restarts) == (5, 2)
+
+
+def test_a_slurm_job_is_its_array_task() -> None:
+    launch = identity.launch(
+        {
+            "SLURM_JOB_ID": "99",
+            "SLURM_ARRAY_JOB_ID": "90",
+            "SLURM_ARRAY_TASK_ID": "4",
+            "SLURM_RESTART_COUNT": "1",
+        }
+    )
+    assert (launch.layer, launch.scheduler_job, launch.slurm_restarts) == ("scheduler", "90_4", 1)
+
+
+def test_the_run_id_is_the_first_that_is_known(tmp_path: Path) -> None:
+    slurm = {"SLURM_JOB_ID": "99"}
+    assert identity.run_id("mine", tmp_path, slurm) == ("mine", False)
+    stored, new = identity.run_id(None, tmp_path / "checkpoints", slurm)
+    assert new
+    assert stored != "99"
+    assert identity.run_id(None, None, slurm) == ("99", False)
+    assert identity.run_id(None, None, {"TORCHELASTIC_RUN_ID": "job"}) == ("job", False)
+    made, new = identity.run_id(None, None, {"TORCHELASTIC_RUN_ID": "none"})
+    assert new
+    assert made == identity.run_id(None, None, {})[0]
+
+
+def test_the_run_id_beside_the_checkpoints_lasts(tmp_path: Path) -> None:
+    folder = tmp_path / "run" / "checkpoints"
+    first, new = identity.run_id(None, folder, {})
+    assert new
+    assert identity.run_id(None, folder, {}) == (first, False)
+    assert [path.name for path in folder.iterdir()] == [identity.RUN_ID_FILE]
+    (folder / identity.RUN_ID_FILE).write_text("\n")
+    with pytest.raises(ValueError, match="is empty; delete it or write the run's id"):
+        identity.run_id(None, folder, {})
+
+
+def test_ranks_that_start_together_agree_on_the_run_id(tmp_path: Path) -> None:
+    program = (
+        "import sys\nfrom pathlib import Path\nfrom headway.exporter import identity\n"
+        "sys.stdin.read()\n"
+        "print(*identity.run_id(None, Path(sys.argv[1]), {}))\n"
+    )
+    ranks = [
+        subprocess.Popen(
+            [sys.executable, "-c", program, str(tmp_path / "checkpoints")],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env=environment(),
+        )
+        for _ in range(4)
+    ]
+    for rank in ranks:
+        assert rank.stdin is not None
+        rank.stdin.close()
+        rank.stdin = None
+    answers = [rank.communicate(timeout=60)[0].decode().split() for rank in ranks]
+    assert len({run for run, _ in answers}) == 1
+    assert sum(new == "True" for _, new in answers) == 1
+
+
+def test_attempts_differ_by_each_of_their_parts() -> None:
+    base = identity.attempt_id("run", "job", 1, 1)
+    assert len(base) == 16
+    others = {
+        identity.attempt_id("run2", "job", 1, 1),
+        identity.attempt_id("run", "job2", 1, 1),
+        identity.attempt_id("run", "job", 2, 1),
+        identity.attempt_id("run", "job", 1, 2),
+    }
+    assert len(others | {base}) == 5
+    assert identity.attempt_id("run", None, None, None) == identity.attempt_id("run", None, 0, 0)
+
+
+def test_launches_by_hand_differ_by_launcher_and_ranks_of_one_agree() -> None:
+    one_node = {"WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2", "RANK": "0"}
+    assert identity.launch(one_node).group == identity.launch({**one_node, "RANK": "1"}).group
+    nodes = {"WORLD_SIZE": "4", "LOCAL_WORLD_SIZE": "2", "MASTER_ADDR": "a", "MASTER_PORT": "1"}
+    assert identity.launch(nodes).group != identity.launch({**nodes, "MASTER_PORT": "2"}).group
+
+
+def test_a_process_started_before_now_and_after_its_parent() -> None:
+    before = time.monotonic_ns()
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as child:
+        started = identity.process_started(child.pid)
+        own = identity.process_started()
+        assert child.stdin is not None
+        child.stdin.close()
+    assert started is not None
+    assert own is not None
+    assert own < before - 10_000_000 < started <= time.monotonic_ns()
+
+
+def test_what_the_kernel_does_not_say_is_unknown(tmp_path: Path) -> None:
+    assert identity.process_started(1, tmp_path) is None
+    assert identity.boot_id(tmp_path / "boot_id") is None
+    stat = tmp_path / "1" / "stat"
+    stat.parent.mkdir()
+    stat.write_text("1 (a) b) S 1")
+    assert identity.process_started(1, tmp_path) is None
+    stat.write_text("1 (a) b) S " + " ".join("0" for _ in range(30)))
+    started = identity.process_started(1, tmp_path)  # with the boot, as far as clocks agree
+    assert started is not None
+    assert started < 1_000_000
+
+
+def test_the_node_is_named_as_the_scheduler_names_it() -> None:
+    assert identity.node({"SLURMD_NODENAME": "n7", "NODE_NAME": "k1"}) == "n7"
+    assert identity.node({"NODE_NAME": "k1"}) == "k1"
+    assert identity.node({}) == os.uname().nodename
