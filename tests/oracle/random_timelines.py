@@ -7,7 +7,6 @@ runs live on a grid of whole seconds, so that boundaries coincide; the others on
 
 import random
 from dataclasses import dataclass, field
-from typing import TypeVar
 
 from headway.events import (
     Allocation,
@@ -32,6 +31,7 @@ from headway.events import (
     StopAnnounced,
 )
 from headway.step_blocks import Step
+from oracle.chance import Chance
 from oracle.scenario import ORIGIN, SECOND, Scenario, bound_later
 
 FEATURES = (
@@ -63,7 +63,6 @@ FEATURES = (
 """Everything that a random run may contain beyond plain steps in plain attempts."""
 
 FAR = 400 * 24 * 3600 * SECOND
-_T = TypeVar("_T")
 
 
 def random_run(seed: int, without: frozenset[str] = frozenset()) -> list[Envelope]:
@@ -114,12 +113,10 @@ class _Attempt:
     last: int = 0
 
 
-class _World:
+class _World(Chance):
     def __init__(self, seed: int, without: frozenset[str]) -> None:
-        self.rng = random.Random(seed)  # noqa: S311
-        self.without = without
+        super().__init__(seed, without)
         self.run = Scenario(f"random-{seed}", unit=1)
-        self.grid = self.rng.choice((SECOND, SECOND, SECOND // 4, 1))
         self.duration = self.time(1, 12)
         self.saves: list[_Save] = []
         self.completed = 0
@@ -127,32 +124,8 @@ class _World:
         self.now = 0
         self.bound: list[str] = []
         self.over = False
+        self.announced = False
         self.next_layer = "scheduler"
-
-    # Chance and time
-
-    def has(self, feature: str) -> bool:
-        return feature not in self.without
-
-    def chance(self, probability: float, *features: str) -> bool:
-        return self.rng.random() < probability and all(map(self.has, features))
-
-    def pick(self, *choices: _T) -> _T:
-        return self.rng.choice(choices)
-
-    def time(self, low: float, high: float) -> int:
-        """Return a duration between two numbers of seconds, on this run's grid."""
-        found = self.rng.randint(round(low * SECOND), round(high * SECOND))
-        return found // self.grid * self.grid
-
-    def delay(self) -> int:
-        """Return a duration that is often zero, mostly short, and now and then very long."""
-        kind = self.rng.random()
-        if kind < 0.25:
-            return 0
-        if kind < 0.8:
-            return self.time(0, 20)
-        return self.time(20, 400 if kind < 0.98 else 4000)
 
     # The run
 
@@ -161,7 +134,8 @@ class _World:
             if self.chance(0.2, "clock"):
                 self.run.behind[node] = self.time(-100, 600)
                 self.run.event(0, Clock(offset=self.run.behind[node], error=1000), node=node)
-        if self.chance(0.5):
+        self.announced = self.chance(0.5)
+        if self.announced:
             self.run.event(0, RunStarted(run_name="random"), rank=0)
         if self.chance(0.4, "allocation"):
             self.run.event(0, Allocation(gpus_held=self.pick(0, 4), gpus_requested=4))
@@ -504,7 +478,7 @@ class _World:
             self.run.end(attempt.cursor + self.time(0, 20), self.pick("failed", "stopped"))
         if self.chance(0.03, "absurd"):
             node = f"astray {attempt.name}"
-            self.run.behind[node] = self.pick(-FAR, FAR)
+            self.run.behind[node] = self.pick(-FAR, FAR) if self.announced else -FAR
             self.run.event(begin, Heartbeat(), attempt.name, 0, node, producer=node)
         self.now = max(self.now, attempt.cursor)
 

@@ -17,7 +17,7 @@ from headway.events import (
 )
 from oracle.naive_ledger import naive_ledger
 from oracle.probes import RESTARTS, probes
-from oracle.random_timelines import random_as_of, random_run
+from oracle.random_timelines import FEATURES, random_as_of, random_run
 from oracle.scenario import SECOND, Scenario
 
 PROBES = probes()
@@ -166,3 +166,16 @@ def test_order_and_repetition_change_nothing(seed: int) -> None:
     as_of = random_as_of(seed, envelopes)
     shuffled = random.Random(seed).choices(envelopes, k=5) + envelopes[::-1]  # noqa: S311
     assert naive_ledger(shuffled, as_of) == naive_ledger(envelopes, as_of)
+
+
+@pytest.mark.parametrize("feature", FEATURES)
+def test_any_feature_can_be_left_out_of_a_random_run(feature: str) -> None:
+    for seed in range(2):
+        envelopes = random_run(seed, frozenset({feature}))
+        naive_ledger(envelopes, random_as_of(seed, envelopes))
+
+
+def test_a_random_run_without_features_is_plain() -> None:
+    names = {e.event.name for s in range(20) for e in random_run(s, frozenset(FEATURES))}
+    assert "steps" in names
+    assert not names & {"fault", "stop.announced", "steps.summary", "heartbeat", "clock"}
