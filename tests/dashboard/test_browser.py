@@ -1,6 +1,7 @@
 """The pages in a real headless browser, served by the real command."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from contextlib import ExitStack, contextmanager
 import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_playwright
 
+from headway.metrics import CATEGORIES
 from headway.wording import ratio_range
 from sample_run import Sample, sample
 from stub_collector import collector
@@ -20,6 +22,7 @@ QUIET = (
     "--headless --no-sandbox --disable-gpu --disable-background-networking "
     "--disable-component-update --disable-sync --no-first-run"
 )
+ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
 LIVE = sample("llama-8b", seed=3, live=True)
 ENDED = sample("demo")
 GAPS = sample("tiny-gpt-ablation-warmup-2000-learning-rate-3e-4", seed=9, gap=9.0)
@@ -29,9 +32,8 @@ GAPS = sample("tiny-gpt-ablation-warmup-2000-learning-rate-3e-4", seed=9, gap=9.
 def dashboard(endpoint: str) -> Iterator[str]:
     """Run `headway dashboard` on a free port and yield its address."""
     command = [sys.executable, "-m", "headway", "dashboard", "--port", "0", "--refresh", "1"]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
     with subprocess.Popen(
-        [*command, "--endpoint", endpoint], stdout=subprocess.PIPE, text=True, env=environment
+        [*command, "--endpoint", endpoint], stdout=subprocess.PIPE, text=True, env=ENVIRONMENT
     ) as process:
         assert process.stdout is not None
         try:
@@ -55,8 +57,14 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="module")
-def address() -> Iterator[str]:
-    with collector([LIVE, ENDED, GAPS]) as endpoint, dashboard(endpoint) as served:
+def endpoint() -> Iterator[str]:
+    with collector([LIVE, ENDED, GAPS]) as served:
+        yield served
+
+
+@pytest.fixture(scope="module")
+def address(endpoint: str) -> Iterator[str]:
+    with dashboard(endpoint) as served:
         yield served
 
 
@@ -82,22 +90,46 @@ def value(page: Page, label: str) -> str:
     return metric.get_by_test_id("stMetricValue").inner_text(timeout=20_000)
 
 
+def in_terminal(endpoint: str, run: str) -> str:
+    """Return what `headway report` prints about a run."""
+    command = [sys.executable, "-m", "headway", "report", run, "--endpoint", endpoint]
+    answer = subprocess.run(command, capture_output=True, text=True, env=ENVIRONMENT, check=True)
+    return answer.stdout
+
+
 @pytest.mark.parametrize("one", [LIVE, ENDED, GAPS], ids=["live", "ended", "with a range"])
-def test_the_run_page_shows_the_reports_goodputs(
-    browser: Browser, address: str, one: Sample
+def test_the_run_page_shows_the_two_goodputs_of_the_terminal_report(
+    browser: Browser, endpoint: str, address: str, one: Sample
 ) -> None:
+    printed = in_terminal(endpoint, one.report["run"])
     page = browser.new_page()
     watch = Watch(page)
 
     page.goto(f"{address}/run?run={one.report['run']}")
 
-    assert value(page, "Training goodput") == ratio_range(**one.report["training_goodput"])
-    assert value(page, "Infrastructure goodput") == ratio_range(
-        **one.report["infrastructure_goodput"]
-    )
+    training = value(page, "Training goodput")
+    infrastructure = value(page, "Infrastructure goodput")
+    assert training == ratio_range(**one.report["training_goodput"])
+    assert infrastructure == ratio_range(**one.report["infrastructure_goodput"])
+    assert re.search(rf"Training goodput\s+{training}\s", printed)
+    assert re.search(rf"Infrastructure goodput\s+{infrastructure}\s", printed)
     expect(page.locator(".js-plotly-plot .barlayer").first).to_be_attached(timeout=20_000)
     assert watch.complaints == []
     assert [url for url in watch.requests if not url.startswith((address, "data:", "blob:"))] == []
+    page.close()
+
+
+def test_a_bar_of_the_ledger_explains_itself(browser: Browser, address: str) -> None:
+    page = browser.new_page()
+    page.goto(f"{address}/run?run={ENDED.report['run']}")
+    ledger = page.locator(".js-plotly-plot").first
+    bar = ledger.locator(".barlayer .point path").nth(1)
+    expect(bar).to_be_attached(timeout=20_000)
+
+    bar.hover(force=True)
+
+    definition = CATEGORIES["rolled_back"].description
+    expect(ledger.locator(".hoverlayer")).to_contain_text(definition, timeout=10_000)
     page.close()
 
 
