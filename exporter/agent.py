@@ -104,6 +104,7 @@ class Agent:
     def run(self) -> None:
         """Ship until told to stop, then flush what is there."""
         _log.info("shipping the spools in %s to %s", self._folder, self._shipper.endpoint)
+        self._positions.keep_only([folder.name for folder in spools(self._folder)])
         while not self._stop.is_set():
             self.watch()
             more = time.monotonic() >= self._next_export and self.export()

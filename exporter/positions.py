@@ -51,6 +51,10 @@ class Positions:
             self._exits_told.discard(producer)
         self._write()
 
+    def keep_only(self, producers: Collection[str]) -> None:
+        """Drop what is known of all producers but these."""
+        self.forget((self._known.keys() | self._exits_told) - set(producers))
+
     def _write(self) -> None:
         content = {"positions": self._known, "exits_told": sorted(self._exits_told)}
         try:

@@ -32,6 +32,8 @@ class Tail:
         """Whether this agent saw the producer alive; what died before tells no time of death."""
         self._folder = folder
         self._reader = SpoolReader(folder)
+        # Where earlier segments are gone and nobody remembers them, nothing counts as missing.
+        self._from_start = position != Position() or (folder / segment_name(1)).exists()
         self._alive = False
         self._finished = False
         self._last_sign = 0
@@ -78,7 +80,8 @@ class Tail:
 
     def acknowledge(self, batch: Batch, now: int) -> Gap | None:
         """Move on behind a batch; return the records that it lacks."""
-        missing = num_missing(batch, self.position.sequence)
+        missing = num_missing(batch, self.position.sequence if self._from_start else None)
+        self._from_start |= bool(batch.envelopes)
         self.position = batch.position
         self._finished = batch.finished
         if batch.envelopes:
@@ -124,13 +127,14 @@ class Tail:
         return not (self._folder / segment_name(self.position.segment + 1)).exists()
 
 
-def num_missing(batch: Batch, expected: int) -> int:
-    """Count the sequence numbers from `expected` on that a batch leaves out.
+def num_missing(batch: Batch, expected: int | None) -> int:
+    """Count the sequence numbers that a batch leaves out, from `expected` on if that is known.
 
-    Example: expected 5, envelopes 5-9, 12-12 and 13-20: 2 are missing.
+    Example: expected 5, envelopes 6-9, 12-12 and 13-20: 3 are missing.
     """
     missing = 0
     for envelope in batch.envelopes:
-        missing += max(envelope.first_sequence - expected, 0)
+        if expected is not None:
+            missing += max(envelope.first_sequence - expected, 0)
         expected = envelope.last_sequence + 1
     return missing

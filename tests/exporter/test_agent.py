@@ -1,6 +1,7 @@
 """The agent against a real endpoint and real spools: ships, remembers, then deletes."""
 
 import json
+import shutil
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -136,6 +137,38 @@ def test_a_lost_memory_costs_a_second_delivery_and_nothing_else(
     assert sequences(endpoint.accepted, rank.producer) == [*range(10), *range(10)]
     assert "sent again from their start" in caplog.text
     rank.close()
+
+
+def test_after_a_lost_memory_deleted_records_do_not_count_as_lost(
+    endpoint: OtlpEndpoint, tmp_path: Path, metrics: NodeMetrics
+) -> None:
+    rank = Rank(tmp_path, limit=20 * SMALLEST_SEGMENT)
+    rank.steps(3 * SMALLEST_SEGMENT // BLOCK)
+    with started(endpoint, tmp_path, metrics) as agent:
+        agent.export()
+    (tmp_path / "positions.json").unlink()
+    rank.steps(1)
+    with started(endpoint, tmp_path, metrics) as agent:
+        agent.export()
+        agent.watch()
+        agent.export()
+    assert events(endpoint, Dropped) == []
+    rank.close()
+
+
+def test_what_is_remembered_of_spools_that_somebody_removed_is_forgotten(
+    endpoint: OtlpEndpoint, tmp_path: Path, metrics: NodeMetrics
+) -> None:
+    rank = Rank(tmp_path)
+    rank.steps(10)
+    with started(endpoint, tmp_path, metrics) as agent:
+        agent.export()
+    rank.close()
+    shutil.rmtree(rank.folder)
+    with started(endpoint, tmp_path, metrics) as agent:
+        agent.stop()
+        agent.run()
+    assert json.loads((tmp_path / "positions.json").read_text())["positions"] == {}
 
 
 def test_a_rank_that_died_without_a_word_is_told_once(
