@@ -89,8 +89,8 @@ def random_as_of(seed: int, envelopes: list[Envelope]) -> int:
     if kind < 0.7:
         return times[-1]
     if kind < 0.85:
-        return rng.choice(times)
-    return rng.randint(times[0], times[-1])
+        return max(ORIGIN, rng.choice(times))
+    return rng.randint(ORIGIN, max(ORIGIN, times[-1]))
 
 
 @dataclass
