@@ -16,7 +16,7 @@ import numpy as np
 from headway.causes import Evidence, Verdict, decide, of_exit, of_fault, of_stop
 from headway.ledger import Ledger
 from headway.ledger.account import Account
-from headway.ledger.attempt_time import fault_start, is_breakage
+from headway.ledger.breakage import fault_start, is_breakage
 from headway.ledger.checkpoints import Checkpoint
 from headway.ledger.lineage import parent_of
 
@@ -95,7 +95,7 @@ def _breaks(ledger: Ledger, position: int) -> bool:
     """Whether an attempt did not end the run and did not simply go on."""
     account = ledger.book.accounts[position]
     following = position + 1 < len(ledger.book.accounts)
-    if following or account.broken:
+    if following or account.broken.fault is not None:
         return True
     if ledger.state in ("completed", "stopped"):
         return False
@@ -144,7 +144,9 @@ def _incident(
     ledger, accounts = reading.ledger, reading.accounts
     broken, held = accounts[first], accounts[last]
     evidence = _evidence(broken)
-    opened = min((item.began for item in evidence), default=_silent_since(broken))
+    opened = broken.broken.fault
+    if opened is None:
+        opened = min((item.began for item in evidence), default=broken.broken.done)
     verdict = decide(evidence, at_start=broken.steps is None)
     highest = reading.highest(first)
     steps = held.steps if last > first else None
@@ -200,10 +202,12 @@ def _evidence(account: Account) -> list[Evidence]:
         if time >= since:
             log = attempt.ranks.get(rank) if rank is not None else None
             node = None if log is None else log.node
-            found.append(of_fault(time, fault_start(time, fault, since), rank, node, fault))
+            own = fault_start(time, fault, since)
+            began = account.broken.done if own is None else own
+            found.append(of_fault(time, began, rank, node, fault))
     for time, rank, exit_ in attempt.exits:
         if time >= since and is_breakage(exit_):
-            found.append(of_exit(time, since, rank, attempt.ranks[rank].node, exit_))
+            found.append(of_exit(time, account.broken.done, rank, attempt.ranks[rank].node, exit_))
     if attempt.exits:
         found += [of_stop(max(time, since), stop) for time, stop in attempt.stops]
     return sorted(found, key=lambda item: (item.began, item.time, item.words))

@@ -15,6 +15,7 @@ import numpy as np
 
 from headway.ledger.attempt_time import STEP
 from headway.ledger.attempts import Attempt
+from headway.ledger.breakage import Breakage
 from headway.ledger.group import GroupSteps
 from headway.ledger.lineage import Segment
 from headway.ledger.model import Interval
@@ -40,8 +41,7 @@ class Account:
     steps: GroupSteps | None
     around: list[Piece]
     segments: list[Segment]
-    broken: bool
-    """Whether it ended by a fault rather than cleanly or because it was told to stop."""
+    broken: Breakage
     shared: list[Owned] = field(default_factory=list)
     """Stretches taken out of the columns because another attempt ran at the same time."""
     _work: Times = field(init=False)

@@ -28,9 +28,6 @@ from headway.events import (
 from headway.ledger.intake import Intake, Stamped
 from headway.ledger.steps import StepRows, rows_of
 
-OTHERS_SIGNALS = ("launcher", "scheduler", "person")
-"""Who ends a rank as part of a teardown, so that its end is no fault."""
-
 
 @dataclass(slots=True)
 class Phase:
@@ -50,7 +47,6 @@ class RankLog:
     node: str | None = None
     started: int | None = None
     ended: int | None = None
-    exit: RankExited | AttemptEnded | None = None
     last_evidence: int = 0
     rows: list[StepRows] = field(default_factory=list)
     phases: list[Phase] = field(default_factory=list)
@@ -70,17 +66,20 @@ class Attempt:
     begin: int = 0
     end: int = 0
     ended: bool = False
-    witnessed: bool = True
     ranks: dict[int, RankLog] = field(default_factory=dict)
     faults: list[tuple[int, int | None, Fault]] = field(default_factory=list)
     stops: list[tuple[int, StopAnnounced]] = field(default_factory=list)
     exits: list[tuple[int, int, RankExited | AttemptEnded]] = field(default_factory=list)
     load_failures: list[int] = field(default_factory=list)
 
-    @property
-    def has_step(self) -> bool:
-        """Whether any rank completed a step."""
-        return any(log.rows for log in self.ranks.values())
+    def survivors(self, time: int) -> int:
+        """Return how many of its processes were not seen to exit by a time in ns."""
+        gone = {
+            rank
+            for seen, rank, exit_ in self.exits
+            if isinstance(exit_, RankExited) and seen <= time
+        }
+        return len(self.ranks.keys() - gone)
 
 
 class AttemptReader:
@@ -196,7 +195,7 @@ def _read(identity: str, events: Sequence[Stamped], steps_until: int, as_of: int
             log.heartbeat = (time, record)
         elif isinstance(record, AttemptEnded | RankExited):
             attempt.exits.append((time, rank, record))
-            log.ended, log.exit = time, record
+            log.ended = time
         log.last_evidence = max(log.last_evidence, time)
     if not attempt.ranks:
         return None
@@ -213,22 +212,28 @@ def _open_phases(log: RankLog, began: list[tuple[int, str]]) -> None:
 
 
 def _bound_by_evidence(attempt: Attempt, events: Sequence[Stamped]) -> None:
-    logs = attempt.ranks.values()
+    """Find begin and end (rule 8): first process start, last exit, else the last evidence."""
+    logs = list(attempt.ranks.values())
     started = [log.started for log in logs if log.started is not None]
-    first_rows = [int(rows.begin) for log in logs for rows in log.rows]
-    first_phases = [phase.start for log in logs for phase in log.phases]
-    attempt.begin = min(started or [*first_rows, *first_phases, events[0].time])
-    attempt.ended = all(log.ended is not None for log in logs) and (
-        attempt.world_size is None or len(logs) >= attempt.world_size or len(started) == 0
-    )
-    attempt.end = max(log.last_evidence if log.ended is None else log.ended for log in logs)
-    attempt.witnessed = all(log.ended is not None for log in logs)
+    signs = [rows.begin for log in logs for rows in log.rows]
+    signs += [phase.start for log in logs for phase in log.phases]
+    signs += [event.time for event in events[:1] if not signs or event.time < min(signs)]
+    attempt.begin = min(started or signs)
+    attempt.ended = all(log.ended is not None for log in logs)
+    ends = [attempt.begin]
+    for log in logs:
+        ends.append(log.last_evidence if log.ended is None else log.ended)
+        ends += [int(rows.end[-1]) for rows in log.rows]
+        for phase in log.phases:
+            phase.start = max(phase.start, attempt.begin)
+            ends.append(phase.start if phase.end is None else phase.end)
+    attempt.end = max(ends)
 
 
-def launcher_states(events: Iterable[Stamped], as_of: int) -> list[tuple[int, RestartPhase]]:
-    """Return what launchers and wrappers said of their restarts, in order of time."""
+def launcher_states(facts: Iterable[Stamped], as_of: int) -> list[tuple[int, str, RestartPhase]]:
+    """Return time, producer and words of launchers and wrappers about restarts, in order."""
     return [
-        (event.time, event.envelope.event)
-        for event in events
-        if isinstance(event.envelope.event, RestartPhase) and event.time <= as_of
+        (fact.time, fact.envelope.producer, fact.envelope.event)
+        for fact in facts
+        if isinstance(fact.envelope.event, RestartPhase) and fact.time <= as_of
     ]

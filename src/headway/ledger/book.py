@@ -19,11 +19,11 @@ from headway.events import (
 )
 from headway.ledger import checkpoints
 from headway.ledger.account import Account
-from headway.ledger.attempt_time import Closing, after_last_step, before_first_step, breakage
+from headway.ledger.attempt_time import Closing, attempt_pieces
 from headway.ledger.attempts import Attempt, AttemptReader, launcher_states
 from headway.ledger.extent import Extent, ending, extent
 from headway.ledger.group import GroupSteps, Pace, group_steps
-from headway.ledger.idle import Held, idle_pieces
+from headway.ledger.idle import Held, Launching, idle_pieces, launches
 from headway.ledger.intake import Intake, Stamped
 from headway.ledger.lineage import Segment, segments_of, survival
 from headway.ledger.model import Problem
@@ -68,9 +68,9 @@ class _Derived:
 class States:
     """What launchers and wrappers said, by time."""
 
-    def __init__(self, states: Sequence[tuple[int, RestartPhase]]) -> None:
-        self._states = states
-        self._times = [time for time, _ in states]
+    def __init__(self, states: Sequence[tuple[int, str, RestartPhase]]) -> None:
+        self._states = [(time, state) for time, _, state in states]
+        self._times = [time for time, *_ in states]
 
     def between(self, start: int, end: int) -> tuple[tuple[int, RestartPhase], ...]:
         """Return what was said from `start` to `end`, both included."""
@@ -123,7 +123,7 @@ class BookReader:
             for segment in known.segments:
                 segment.attempt = attempt.number - 1
                 segment.survives, segment.on_chain = 0, False
-            pace = pace if known.steps is None else known.steps.pace
+            pace = pace if known.steps is None else known.steps.inherited
             found.append(known)
         return found
 
@@ -158,34 +158,35 @@ def _misuse(envelope: Envelope, record: Misuse) -> Problem:
 
 def _account(book: Book, span: Extent, derived: Sequence[_Derived]) -> None:
     limit = book.as_of if span.end is None else span.end
-    states = States(launcher_states(book.facts, book.as_of))
-    pace = Pace()
+    said = launcher_states(book.facts, book.as_of)
+    states = States(said)
+    launching = launches(said, [one.attempt.begin for one in derived], limit)
     cursor = span.start
     unwitnessed = []
     for number, one in enumerate(derived):
         attempt = one.attempt
         last = number + 1 == len(derived)
         alive = last and not attempt.ended and span.end is None
-        finished = last and span.state in ("completed", "stopped")
-        if not (attempt.witnessed or alive or finished):
+        finished = last and span.end is not None and span.state != "abandoned"
+        if not (attempt.ended or alive or finished):
             unwitnessed.append(str(attempt.number))
-        end = limit if alive or (finished and not attempt.ended) else min(attempt.end, limit)
+        goes_on = alive or (finished and one.steps is not None and not attempt.ended)
+        end = limit if goes_on else min(attempt.end, limit)
         since = attempt.begin if one.steps is None else one.steps.last_end
-        pace = pace if one.steps is None else one.steps.pace
         closing = Closing(
             end=end,
             alive=alive,
             finished=finished,
             base="restart" if number else "startup",
-            pace=pace,
-            states=states.between(since, end),
+            pace=one.before if one.steps is None else one.steps.pace,
+            states=states.between(since, end if last else derived[number + 1].attempt.begin),
         )
         if attempt.begin > cursor:
-            book.between += _idle(book, cursor, min(attempt.begin, limit), attempt, states)
-        book.accounts.append(_opened(one, closing, since))
+            book.between += _idle(book, cursor, min(attempt.begin, limit), attempt, launching)
+        book.accounts.append(_opened(one, closing))
         cursor = max(cursor, end)
     if cursor < limit:
-        book.between += _idle(book, cursor, limit, None, states)
+        book.between += _idle(book, cursor, limit, None, launching)
     book.accounts, split = resolve(book.accounts)
     if unwitnessed:
         book.flags.append(f"unwitnessed end of attempt {', '.join(unwitnessed)}")
@@ -197,43 +198,34 @@ def _account(book: Book, span: Extent, derived: Sequence[_Derived]) -> None:
         book.flags.append("single_rank")
 
 
-def _opened(one: _Derived, closing: Closing, since: int) -> Account:
+def _opened(one: _Derived, closing: Closing) -> Account:
     """Return the account of an attempt, the one made before if nothing about it changed."""
     if one.account is None or one.closing != closing:
-        pieces = clip(_around(one.attempt, one.steps, closing), 0, closing.end)
-        broken = breakage(one.attempt, closing, since).fault is not None
+        pieces, broken = attempt_pieces(one.attempt, one.steps, closing)
         one.closing = closing
-        one.account = Account(one.attempt, one.steps, pieces, one.segments, broken)
+        one.account = Account(
+            one.attempt, one.steps, clip(pieces, 0, closing.end), one.segments, broken
+        )
     return one.account
 
 
-def _around(attempt: Attempt, done: GroupSteps | None, closing: Closing) -> list[Piece]:
-    if done is None and not closing.alive:
-        return [Piece(attempt.begin, closing.end, "restart", "failed_start")]
-    if done is None:
-        return after_last_step(attempt, None, closing)
-    before = before_first_step(attempt, done, closing.base, done.phases)
-    return before + after_last_step(attempt, done, closing)
-
-
-def _lead(earlier: Account | None) -> str | None:
-    """Return what the time is until a launcher notices the end of the last attempt."""
-    if earlier is None:
-        return None
-    if earlier.steps is None:
-        return "restart"
-    return "stalled" if earlier.broken else None
-
-
 def _idle(
-    book: Book, start: int, end: int, following: Attempt | None, states: States
+    book: Book, start: int, end: int, following: Attempt | None, launching: Sequence[Launching]
 ) -> list[Piece]:
     """Cover the time up to the following attempt, or after the last one."""
-    since = start
     earlier = book.accounts[-1] if book.accounts else None
-    if earlier is not None:
-        since = earlier.attempt.begin if earlier.steps is None else earlier.steps.last_end
-    in_process = following is not None and following.layer == "in_process"
+    lead = None
+    if earlier is not None and earlier.broken.torn:
+        # the launcher had not seen the end yet
+        if earlier.steps is None:
+            lead = Piece(start, earlier.broken.teardown, "restart", "failed_start")
+        elif earlier.broken.fault is not None:
+            lead = Piece(start, earlier.broken.teardown, "stalled", None)
+    in_process = (
+        following is not None
+        and following.layer == "in_process"
+        and earlier is not None
+        and earlier.attempt.survivors(start) > 0
+    )
     base = "startup" if earlier is None else "restart"
-    said = states.between(since, end)
-    return idle_pieces(start, end, said, base, in_process, _lead(earlier), book.held)
+    return idle_pieces(start, end, launching, base, in_process, lead, book.held)

@@ -3,9 +3,10 @@
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
+from typing import NamedTuple
 
 from headway.events import RestartPhase
-from headway.ledger.pieces import Piece
+from headway.ledger.pieces import Piece, paint
 
 PARTS = {
     "abort": "teardown",
@@ -36,55 +37,62 @@ class Held:
         return None if position < 0 else self._changes[position][1]
 
 
+class Launching(NamedTuple):
+    """A stretch in which a launcher or wrapper was in one phase of a restart."""
+
+    start: int
+    end: int
+    phase: str
+
+
+def launches(
+    states: Sequence[tuple[int, str, RestartPhase]], begins: Sequence[int], end: int
+) -> list[Launching]:
+    """Return what launchers did; a phase lasts until its end, the next one or the next attempt.
+
+    `states` are time, producer and words in order of time, `begins` those of the attempts.
+    """
+    found = []
+    began: dict[str, int] = {}
+    ended: dict[tuple[str, str], int] = {}
+    for time, producer, state in reversed(states):
+        key = producer, state.phase
+        if state.state == "ended":
+            ended[key] = time
+            continue
+        position = bisect_right(begins, time)
+        until = begins[position] if position < len(begins) else end
+        following = began.get(producer)
+        if key in ended and (following is None or ended[key] <= following):
+            until = ended[key]
+        elif following is not None:
+            until = min(until, following)
+        found.append(Launching(time, until, state.phase))
+        began[producer] = time
+    return found[::-1]
+
+
 def idle_pieces(
     start: int,
     end: int,
-    states: Sequence[tuple[int, RestartPhase]],
+    launching: Sequence[Launching],
     base: str,
     in_process: bool,
-    lead: str | None,
+    lead: Piece | None,
     held: Held,
 ) -> list[Piece]:
     """Cover a stretch in which no attempt runs.
 
-    `states` is what launchers and wrappers said since the last progress; `base` is `restart`, or
-    `startup` before the first attempt; `in_process` says that a living process brings it back.
-    `lead` owns the time until a launcher first acts: it had not seen the end yet.
+    `base` is `restart`, or `startup` before the first attempt; `in_process` says that a living
+    process brings the run back; `lead` owns the time until a launcher sees the end.
     """
-    acted = min((time for time, state in states if state.state == "began"), default=start)
-    if lead is not None and acted > start:
-        first = min(acted, end)
-        rest = idle_pieces(first, end, states, base, in_process, None, held)
-        return [Piece(start, first, lead, None), *rest]
-    edges = {start, end}
-    edges |= {time for time, _ in states if start < time < end}
-    edges |= {time for time in held.times if start < time < end}
-    cuts = sorted(edges)
-    found: list[Piece] = []
-    for begin, finish in pairwise(cuts):
-        working = _working(states, begin)
-        if working is None and in_process:
-            working = "spawn"
-        if working in PARTS:
-            piece = Piece(begin, finish, base, PARTS[working or "spawn"])
-        else:
-            part = "queued" if held.at(begin) == 0 else "held"
-            piece = Piece(begin, finish, "down", part)
-        if found and found[-1][2:] == piece[2:]:
-            found[-1] = found[-1]._replace(end=finish)
-        else:
-            found.append(piece)
-    return found
-
-
-def _working(states: Sequence[tuple[int, RestartPhase]], time: int) -> str | None:
-    """Return the phase that is under way at a time."""
-    current: str | None = None
-    for seen, state in states:
-        if seen > time:
-            break
-        if state.state == "began":
-            current = state.phase
-        elif state.phase == current:
-            current = None
-    return current
+    near = [item for item in launching if item.start < end and item.end > start]
+    working = [[Piece(*item[:2], base, PARTS[item.phase])] for item in near if item.phase in PARTS]
+    edges = [start, *(time for time in held.times if start < time < end), end]
+    down = [
+        Piece(a, b, "down", "queued" if held.at(a) == 0 else "held") for a, b in pairwise(edges)
+    ]
+    layers = [[] if lead is None else [lead]]
+    if in_process:
+        layers.append([Piece(start, end, base, "other")])
+    return paint(start, end, [*layers, *working, down], Piece(0, 0, "down", "held"))

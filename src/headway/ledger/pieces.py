@@ -4,7 +4,6 @@ from collections.abc import Iterable
 from itertools import pairwise
 from typing import NamedTuple
 
-from headway.ledger.attempts import Phase
 from headway.metrics import CUSTOM
 
 CARVED = ("checkpoint_load", "checkpoint_save", "data_wait", "evaluation")
@@ -76,37 +75,27 @@ def merge(spans: Iterable[tuple[int, int]]) -> list[Span]:
     return united
 
 
-def leaves(phases: Iterable[Phase]) -> list[Piece]:
-    """Return the closed phases of one rank so that the innermost owns each moment.
+def innermost(named: Iterable[tuple[int, int, str, int, int]]) -> list[Piece]:
+    """Resolve nested phases: at each moment the one that began last, then the shorter, owns it.
 
-    Only carved phases are returned; a start-up phase inside one is part of it, and `step` never
-    hides anything. Example: evaluation 0-10 with a save 4-6 inside gives evaluation 0-4, save 4-6,
-    evaluation 6-10.
+    Each is (start, end, name, begin of the whole phase, end of the whole phase); the stretch may
+    be a part of the phase. Example: evaluation 0-10 with a save 4-6 inside gives evaluation 0-4,
+    save 4-6, evaluation 6-10.
     """
-    closed = [
-        (phase.start, phase.end, phase.name)
-        for phase in phases
-        if phase.end is not None and phase.end > phase.start and is_carved(phase.name)
-    ]
-    return innermost(closed)
-
-
-def innermost(named: Iterable[tuple[int, int, str]]) -> list[Piece]:
-    """Resolve nested spans: at each moment the one that began last, then the shorter, owns it."""
-    closed = sorted(named, key=lambda item: (item[0], -item[1]))
-    if all(one[1] <= other[0] for one, other in pairwise(closed)):
-        return [Piece(*item) for item in closed]
-    edges = sorted({edge for start, end, _ in closed for edge in (start, end)})
+    spans = sorted(named, key=lambda item: (item[0], item[1]))
+    if all(one[1] <= other[0] for one, other in pairwise(spans)):
+        return [Piece(start, end, name) for start, end, name, _, _ in spans if start < end]
+    edges = sorted({edge for start, end, *_ in spans for edge in (start, end)})
     found: list[Piece] = []
     position = 0
-    active: list[tuple[int, int, str]] = []
+    active: list[tuple[int, int, str, int, int]] = []
     for begin, finish in pairwise(edges):
-        while position < len(closed) and closed[position][0] <= begin:
-            active.append(closed[position])
+        while position < len(spans) and spans[position][0] <= begin:
+            active.append(spans[position])
             position += 1
         active = [item for item in active if item[1] > begin]
         if active:
-            owner = max(active, key=lambda item: (item[0], -item[1], item[2]))[2]
+            owner = max(active, key=lambda item: (item[3], -item[4], item[2]))[2]
             if found and found[-1].end == begin and found[-1].category == owner:
                 found[-1] = found[-1]._replace(end=finish)
             else:
