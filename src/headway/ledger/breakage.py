@@ -1,0 +1,168 @@
+"""How an attempt broke: when, seen by what, and when its teardown began (rules 20-22)."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from headway.events import AttemptEnded, Fault, RankExited, RestartPhase
+from headway.ledger.attempts import Attempt, Phase
+
+OWN_TIME = ("exception", "gpu_oom", "numerical")
+"""Faults recorded at the moment they struck."""
+WATCHDOGS = ("collective_timeout", "heartbeat_timeout", "section_timeout", "hang")
+TEARDOWN_PHASES = ("abort", "stop_workers")
+OTHERS = ("launcher", "scheduler", "person")
+"""Who ends a rank as part of a teardown, so that its end is no fault."""
+
+
+class End(Protocol):
+    """What is known about the attempt's end."""
+
+    @property
+    def end(self) -> int:
+        """Its end in ns."""
+
+    @property
+    def alive(self) -> bool:
+        """Whether it may still go on."""
+
+    @property
+    def finished(self) -> bool:
+        """Whether the run ended with it."""
+
+    @property
+    def states(self) -> Sequence[tuple[int, RestartPhase]]:
+        """What launchers and wrappers said since its last step."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sign:
+    """One sign of breakage: when it began, whether it said so itself, when and by whom seen."""
+
+    began: int
+    own: bool
+    seen: int
+    rank: int | None
+    watchdog: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Breakage:
+    """When an attempt broke (None: it did not) and when its teardown began.
+
+    `torn` says that teardown was seen; else `teardown` is the attempt's end. `own` are the times
+    that faults tell themselves, `watchdog` the earliest begin that a watchdog tells, `done` the
+    end of the last completed step or phase.
+    """
+
+    fault: int | None
+    teardown: int
+    torn: bool
+    rank: int | None
+    own: tuple[int, ...]
+    watchdog: int | None
+    done: int
+
+
+def last_done(phases: Mapping[int, Iterable[Phase]], start: int) -> int:
+    """Return the end of the last completed step or closed phase."""
+    ends = [
+        phase.end
+        for listed in phases.values()
+        for phase in listed
+        if phase.end is not None
+        and phase.name != "step"
+        and not (phase.failed and phase.name != "checkpoint_load")
+    ]
+    return max([start, *ends])
+
+
+def stop_of(attempt: Attempt, start: int) -> tuple[int, int] | None:
+    """Return the stretch of an announced stop; without an exit it has no effect."""
+    if not attempt.stops or not attempt.exits:
+        return None
+    begin = max(start, min(time for time, _ in attempt.stops))
+    end = max(time for time, _, _ in attempt.exits)
+    return (begin, end) if begin < end else None
+
+
+def breakage(
+    attempt: Attempt, phases: Mapping[int, Iterable[Phase]], end: End, start: int
+) -> Breakage:
+    """Weigh faults, exits and teardown after the last completed step at `start`."""
+    signs = without_consequences(signs_of(attempt, last_done(phases, start), start))
+    if start == attempt.begin and not end.alive:
+        watchdogs = [sign for sign in signs if sign.watchdog]
+    else:
+        watchdogs = []
+    first = min(signs, key=lambda s: (s.began, s.seen, s.rank or 0), default=None)
+    culprit = None if first is None else first.rank
+    times = [
+        time
+        for time, state in end.states
+        if state.phase in TEARDOWN_PHASES and state.state == "began"
+    ]
+    for time, rank, exit_ in attempt.exits:
+        peer = first is not None and rank != culprit and exit_.signal is not None
+        if time >= start and (by_others(exit_) or peer):
+            times.append(time)
+    return Breakage(
+        fault=None if first is None else first.began,
+        teardown=min(times, default=end.end),
+        torn=bool(times),
+        rank=culprit,
+        own=tuple(sign.began for sign in signs if sign.own),
+        watchdog=min((sign.began for sign in watchdogs), default=None),
+        done=last_done(phases, start),
+    )
+
+
+def signs_of(attempt: Attempt, done: int, start: int) -> list[Sign]:
+    """Return the signs of breakage after the last completed step.
+
+    A fault without a time of its own began when the last step or phase was done.
+    """
+    found = []
+    for time, rank, fault in attempt.faults:
+        if time >= start:
+            began = fault_start(time, fault, start)
+            accused = fault.suspect_rank if rank is None else rank
+            watchdog = fault.ran_for is not None or fault.kind in WATCHDOGS
+            own = began is not None
+            found.append(Sign(done if began is None else began, own, time, accused, watchdog))
+    for time, rank, exit_ in attempt.exits:
+        if time >= start and is_breakage(exit_):
+            found.append(Sign(done, False, time, rank))
+    return found
+
+
+def without_consequences(signs: Sequence[Sign]) -> list[Sign]:
+    """Leave out observations without a time of their own that follow one that has it."""
+    return [
+        sign
+        for sign in signs
+        if sign.own
+        or not any(other.own and other.began <= sign.seen for other in signs if other is not sign)
+    ]
+
+
+def fault_start(time: int, fault: Fault, last: int) -> int | None:
+    """Return when a fault struck by its own account, never before the last completed step."""
+    if fault.ran_for is not None:
+        return max(time - fault.ran_for, last)
+    if fault.kind in OWN_TIME:
+        return time
+    if fault.timeout is not None and fault.kind in WATCHDOGS:
+        return max(time - fault.timeout, last)
+    return None
+
+
+def by_others(exit_: RankExited | AttemptEnded) -> bool:
+    """Whether somebody else ended the rank."""
+    return isinstance(exit_, RankExited) and exit_.by in OTHERS
+
+
+def is_breakage(exit_: RankExited | AttemptEnded) -> bool:
+    """Whether a rank's exit is a fault of its own, not part of a teardown."""
+    died = exit_.signal is not None or exit_.exit_code not in (None, 0)
+    return died and not by_others(exit_)
