@@ -268,4 +268,5 @@ def run(plan: Plan, recorder: Recorder) -> None:
     """Train in this process, one of those that a launcher started."""
     # NVRx takes over the root logger's handlers as they are when its wrapper is called.
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(name)s: %(message)s")
+    logging.getLogger("nvidia_resiliency_ext").setLevel(logging.ERROR)  # restarts are recorded
     Trainer(plan, recorder).run()

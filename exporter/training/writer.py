@@ -90,7 +90,10 @@ class BackgroundWriter:
 
         Raises:
             OSError: the write could not be planned, on any rank.
+            WriterDiedError: this rank's writing process is gone; it would be waited for forever.
         """
+        if not self._queue.persistent_caller.is_alive():
+            raise WriterDiedError("this rank lost the process that writes checkpoints")
         writer = filesystem_async.FileSystemWriterAsync(path, thread_count=1)
         try:
             _, metadata, wrapper = save_state_dict_async_plan(
