@@ -58,12 +58,16 @@ Cell = str | Markup
 
 
 def table(
+    label: str,
     columns: Sequence[str],
     rows: Sequence[Sequence[Cell]],
     wide: Sequence[int] = (),
     narrow: bool = False,
 ) -> str:
-    """Return a table; columns that start with `#` hold numbers, `wide` ones may wrap."""
+    """Return a table; columns that start with `#` hold numbers, `wide` ones may wrap.
+
+    On a narrow screen it scrolls in a box of its own, by keyboard too; `label` names that box.
+    """
     name = "hw-table hw-narrow" if narrow else "hw-table"
 
     def kind(index: int) -> str:
@@ -82,8 +86,8 @@ def table(
         for row in rows
     )
     return (
-        f'<div class="hw-box"><table class="{name}"><thead><tr>{head}</tr></thead>'
-        f"<tbody>{body}</tbody></table></div>"
+        f'<div class="hw-box" role="region" tabindex="0" aria-label="{escape(label)}">'
+        f'<table class="{name}"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
     )
 
 

@@ -53,8 +53,7 @@ def definition(report: Report, ratio: str) -> str:
         "infrastructure_goodput": metrics.INFRASTRUCTURE_GOODPUT,
     }[ratio]
     text = f"{meaning} Formula: {report['formulas'][ratio]['formula']}."
-    low, high = report[ratio]["low"], report[ratio]["high"]
-    if low != high:
+    if percent(report[ratio]["low"]) != percent(report[ratio]["high"]):
         text += " It is a range because some time has no evidence either way (unattributed)."
     return text
 

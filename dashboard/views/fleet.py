@@ -42,7 +42,7 @@ def _show() -> None:
         "#Checkpoint age",
         "Started",
     )
-    st.html(markup.table(columns, [_row(run) for run in runs]))
+    st.html(markup.table("Runs", columns, [_row(run) for run in runs]))
     used = {name for run in runs for name in markup.in_order(run["categories"])}
     st.html(markup.legend(markup.in_order(dict.fromkeys(used, 1))))
     st.caption(

@@ -4,6 +4,7 @@ import plotly.graph_objects as go  # type: ignore[import-untyped]  # it ships no
 import streamlit as st
 
 from headway.dashboard import charts, markup, sentences, source
+from headway.dashboard.palette import EDGE
 from headway.dashboard.source import RunData
 from headway.dashboard.totals import in_gpu_time
 from headway.dashboard.views import reader
@@ -175,7 +176,7 @@ def _ledger(report: charts.Report) -> None:
     with st.expander("What each category means, and its numbers"):
         columns = ("Category", "#Time", "#Share", "Of which", "Meaning")
         total = ("Elapsed", duration(elapsed), percent(1.0), "", "The sum of all categories.")
-        st.html(markup.table(columns, [*rows, total], wide=(3, 4)))
+        st.html(markup.table("Ledger", columns, [*rows, total], wide=(3, 4)))
 
 
 def _parts(report: charts.Report, name: str) -> str:
@@ -243,7 +244,7 @@ def _recovery(report: charts.Report) -> None:
             for layer, found in sorted(report["restarts"].items())
         ]
         columns = ("Recovered by", *(f"#{sentences.plain(cause)}" for cause in causes))
-        st.html(markup.table(columns, rows, narrow=True))
+        st.html(markup.table("Restart causes", columns, rows, narrow=True))
     else:
         st.caption("No restart so far.")
     if report["incidents"]:
@@ -277,7 +278,7 @@ def _incidents(report: charts.Report) -> None:
         )
         for one in reversed(report["incidents"][-_MOST_INCIDENTS:])
     ]
-    st.html(markup.table(columns, rows, wide=(8,)))
+    st.html(markup.table("Incidents", columns, rows, wide=(8,)))
     if len(report["incidents"]) > len(rows):
         st.caption(f"The newest {len(rows)} of {count(len(report['incidents']))}.")
 
@@ -295,12 +296,15 @@ def _problems(report: charts.Report) -> None:
     ]
     rows += [(sentences.plain(flag), "", "") for flag in report["flags"]]
     if rows:
-        st.html(markup.table(("Problem", "#Count", "Detail"), rows, wide=(2,)))
+        st.html(markup.table("Problems", ("Problem", "#Count", "Detail"), rows, wide=(2,)))
 
 
 def _plot(figure: go.Figure, key: str, description: str) -> None:
-    ink = reader.look().text
-    figure.update_layout(font_color=ink)
+    look = reader.look()
+    ink = look.text
+    figure.update_layout(
+        font_color=ink, hoverlabel={"font_color": ink, "bgcolor": look.panel, "bordercolor": EDGE}
+    )
     figure.update_xaxes(tickfont_color=ink, title_font_color=ink)
     figure.update_yaxes(tickfont_color=ink, title_font_color=ink)
     st.plotly_chart(figure, key=key, config=_CHART, alt=description)

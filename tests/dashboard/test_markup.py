@@ -6,7 +6,7 @@ from headway.dashboard import markup
 def test_a_run_name_cannot_become_markup() -> None:
     hostile = '<img src=x onerror="alert(1)">'
 
-    html = markup.table(("Run", "#Steps"), [(markup.run_link(hostile, hostile), hostile)])
+    html = markup.table("Runs", ("Run", "#Steps"), [(markup.run_link(hostile, hostile), hostile)])
 
     assert "<img" not in html
     assert "&lt;img" in html
