@@ -9,7 +9,6 @@ import hashlib
 import json
 import os
 import time
-import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -167,7 +166,7 @@ def _cycle(path: str | None) -> int | None:
 def _stored_run_id(checkpoints: Path) -> tuple[str, bool]:
     path = checkpoints / RUN_ID_FILE
     checkpoints.mkdir(parents=True, exist_ok=True)
-    fresh = uuid.uuid4().hex[:12]
+    fresh = os.urandom(6).hex()
     mine = checkpoints / f"{RUN_ID_FILE}.{fresh}"
     if not path.exists():
         mine.write_text(fresh + "\n", encoding="ascii")

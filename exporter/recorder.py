@@ -11,7 +11,6 @@ import numbers
 import os
 import sys
 import time
-import uuid
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import wraps
@@ -43,8 +42,7 @@ from headway.exporter.spool_layout import (
     spool_folder,
 )
 from headway.exporter.spool_writer import SpoolWriter
-from headway.exporter.step_timer import StepTimer
-from headway.metrics import CUSTOM
+from headway.exporter.step_timer import NO_NUMBER, StepTimer
 from headway.settings import RecorderSettings
 from headway.step_blocks import UNKNOWN_SAMPLES
 from headway.wire import WireError, from_fields, specs
@@ -53,7 +51,7 @@ _now = time.monotonic_ns
 _LONGEST_TEXT = 16 * 1024
 _LARGEST_STEP = 2**32 - 1
 _LEFT, _RECORDED = "_headway_left", "_headway_recorded"
-_WAIT_START = int(Slot.WAIT_START)
+_WAIT_START, _WAIT_END = int(Slot.WAIT_START), int(Slot.WAIT_END)
 
 _Arguments = ParamSpec("_Arguments")
 
@@ -139,7 +137,7 @@ class Recorder:
                 )
                 return
         producer = Producer(
-            producer=uuid.uuid4().hex,
+            producer=os.urandom(16).hex(),
             anchor=time.time_ns() - _now(),
             run=self._run,
             rank=self._rank,
@@ -206,11 +204,11 @@ class Recorder:
         self._show_phases()
         timer = self._timer
         timer.start = timer.data_wait = 0
-        timer.expected = None
+        timer.number = NO_NUMBER
         timer.attempt = int(attempt, 16)
         if timer.slots is not None:
             timer.slots[Slot.ATTEMPT] = (timer.attempt + 2**63) % 2**64 - 2**63
-            timer.slots[Slot.STEP_START] = 0
+            timer.slots[Slot.STEP_END] = _now()
         self._emit(
             AttemptStarted(
                 layer=layer,
@@ -244,7 +242,7 @@ class Recorder:
         if number is None:
             self.misuse("resumed", f"completed must be a whole number, got {_named(completed)}")
             return
-        self._timer.expected = number + 1
+        self._timer.number = number
         self._emit(Resumed(completed=number, checkpoint=checkpoint, requested=requested))
 
     # Time
@@ -256,7 +254,7 @@ class Recorder:
     def step(self, number: int) -> StepTimer:
         """Return a context manager that records a completed optimizer step, counted from 1."""
         timer = self._timer
-        if number.__class__ is not int or number != timer.expected or timer.start:
+        if type(number) is not int or number != timer.number + 1 or timer.start:
             timer = self._unusual_step(number)
         timer.number = number
         timer.loss = timer.samples = None
@@ -275,7 +273,7 @@ class Recorder:
                 slots = timer.slots
                 if slots is not None:
                     end = _now()
-                    slots[_WAIT_START] = -end
+                    slots[_WAIT_END] = end
                     if not timer.start:  # a wait inside a step is part of the step
                         timer.data_wait += end - began
                 yield batch
@@ -290,7 +288,7 @@ class Recorder:
             raise
         finally:
             if waiting and timer.slots is not None:
-                timer.slots[_WAIT_START] = -_now()
+                timer.slots[_WAIT_END] = _now()
         timer.data_wait += _now() - began
 
     # Facts
@@ -374,6 +372,7 @@ class Recorder:
             self._emit(PhaseBegan(phase="data_wait"), began)
             self._emit(PhaseEnded(phase="data_wait", duration=timer.data_wait), start)
             timer.data_wait = 0
+        timer.number -= 1
         self._emit(PhaseBegan(phase="step"), start)
         ended = PhaseEnded(phase="step", duration=end - start, error=_qualified(type(error)))
         self._emit(ended, end)
@@ -408,10 +407,13 @@ class Recorder:
         if not isinstance(name, str):
             self.misuse("phase", f"a phase needs a name, got {_named(name)}")
             return
-        if name not in PHASES and not name.startswith(CUSTOM):
-            known = ", ".join(PHASES)
-            self.misuse("phase", f"unknown phase {name!r}; known: {known}, {CUSTOM}NAME")
-            name = CUSTOM + name
+        if name not in PHASES:
+            from headway.metrics import CUSTOM  # keeps its declarations out of the import
+
+            if not name.startswith(CUSTOM):
+                known = ", ".join(PHASES)
+                self.misuse("phase", f"unknown phase {name!r}; known: {known}, {CUSTOM}NAME")
+                name = CUSTOM + name
         if any(name == opened.phase for opened in self._phases):
             self.misuse("nested_phase", f"phase {name!r} is open already; the outer one counts")
             return
@@ -449,8 +451,9 @@ class Recorder:
         if timer.start:
             self.misuse("nested_step", f"step {plain} began inside step {timer.number}")
             timer.start = 0
-        if timer.expected is not None and plain != timer.expected:
-            detail = f"step {plain} follows where step {timer.expected} was expected"
+        expected = timer.number + 1
+        if timer.number != NO_NUMBER and plain != expected:
+            detail = f"step {plain} follows where step {expected} was expected"
             self.misuse("step_order", f"{detail}; call `resumed` after loading a checkpoint")
         if not plain:
             self.misuse("step_zero", "steps count from 1: step n makes n completed steps")

@@ -41,6 +41,7 @@ from headway.exporter.spool_layout import (
     read_producer,
     salt,
     segment_name,
+    step_checksum,
 )
 from headway.wire import WireError, build, decode_fields
 
@@ -49,7 +50,8 @@ START = Position()
 MOST_STEPS = 1000
 """Most steps in one envelope."""
 _SLOTS = struct.Struct(f"={len(Slot)}q")
-_HEADER_STARTS_AT = slice(SLOTS_AT, SLOTS_AT + _SLOTS.size)
+_SLOTS_SPAN = slice(SLOTS_AT, SLOTS_AT + _SLOTS.size)
+_ACTIVITIES = (Slot.ACTIVITY, Slot.STEP_START, Slot.STEP_END, Slot.WAIT_START, Slot.WAIT_END)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,9 +164,7 @@ class SpoolReader:
             process_id=self.producer.process_id if self.producer else None,
             alive=self._alive(),
             closed=bool(slots[Slot.CLOSED]),
-            last_activity=max(
-                slots[Slot.ACTIVITY], abs(slots[Slot.STEP_START]), abs(slots[Slot.WAIT_START])
-            ),
+            last_activity=max(slots[slot] for slot in _ACTIVITIES),
             last_step=None if slots[Slot.LAST_STEP] == NO_STEP else slots[Slot.LAST_STEP],
             attempt=_attempt(slots[Slot.ATTEMPT]),
             open_phases=tuple(phases),
@@ -374,7 +374,7 @@ def _block(data: bytes, at: int, seed: int) -> tuple[_Step | Mapping[str, Any], 
         return None
     kind, sequence, step, attempt, packed, checksum = STEP_READ.unpack_from(data, at)
     if kind == STEP_KIND:
-        if zlib.crc32(data[at : at + STEP_BODY.size], seed) != checksum:
+        if step_checksum(data[at : at + STEP_BODY.size], seed) != checksum:
             return None
         return _Step(sequence, step, attempt, packed), BLOCK
     if kind != FRAME_KIND:
@@ -396,12 +396,17 @@ def _block(data: bytes, at: int, seed: int) -> tuple[_Step | Mapping[str, Any], 
 def _read_slots(header: bytes) -> tuple[int, ...]:
     if not is_header(header):
         return tuple(NO_STEP if slot is Slot.LAST_STEP else 0 for slot in Slot)
-    return _SLOTS.unpack(header[_HEADER_STARTS_AT])
+    return _SLOTS.unpack(header[_SLOTS_SPAN])
 
 
 def _open_slots(slots: tuple[int, ...]) -> list[OpenPhase]:
-    opened = (("step", slots[Slot.STEP_START]), ("data_wait", slots[Slot.WAIT_START]))
-    return [OpenPhase(phase, began) for phase, began in opened if began > 0]
+    spans = (
+        ("step", Slot.STEP_START, Slot.STEP_END),
+        ("data_wait", Slot.WAIT_START, Slot.WAIT_END),
+    )
+    return [
+        OpenPhase(phase, slots[start]) for phase, start, end in spans if slots[start] > slots[end]
+    ]
 
 
 def _attempt(number: int) -> str | None:

@@ -9,7 +9,6 @@ import json
 import mmap
 import os
 import time
-import zlib
 from collections import deque
 from collections.abc import Callable
 from pathlib import Path
@@ -34,6 +33,7 @@ from headway.exporter.spool_layout import (
     phases_area,
     salt,
     segment_name,
+    step_checksum,
 )
 from headway.wire import json_fields
 
@@ -162,7 +162,7 @@ class SpoolWriter:
         body = STEP_BODY.pack(
             STEP_KIND, sequence, step, attempt, start, duration, data_wait, loss, samples
         )
-        STEP_BLOCK.pack_into(self.map, offset, body, zlib.crc32(body, self.salt))
+        STEP_BLOCK.pack_into(self.map, offset, body, step_checksum(body, self.salt))
         self.offset = offset + BLOCK
         self.sequence = sequence + 1
 

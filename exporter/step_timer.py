@@ -7,10 +7,16 @@ exception raised by another thread (NVRx restarts that way) leaves it consistent
 
 import math
 import time
-import zlib
 from typing import TYPE_CHECKING
 
-from headway.exporter.spool_layout import BLOCK, STEP_BLOCK, STEP_BODY, STEP_KIND, Slot
+from headway.exporter.spool_layout import (
+    BLOCK,
+    STEP_BLOCK,
+    STEP_BODY,
+    STEP_KIND,
+    Slot,
+    step_checksum,
+)
 from headway.step_blocks import UNKNOWN_SAMPLES
 
 if TYPE_CHECKING:
@@ -19,9 +25,15 @@ if TYPE_CHECKING:
     from headway.exporter.recorder import Recorder
     from headway.exporter.spool_writer import SpoolWriter
 
-_LAST_STEP, _STEP_START = int(Slot.LAST_STEP), int(Slot.STEP_START)
+_LAST_STEP, _STEP_START, _STEP_END = (
+    int(Slot.LAST_STEP),
+    int(Slot.STEP_START),
+    int(Slot.STEP_END),
+)
+NO_NUMBER = -(2**63)
+"""The number before the first step, which may be any."""
 _NAN = math.nan
-_pack, _put, _crc32 = STEP_BODY.pack, STEP_BLOCK.pack_into, zlib.crc32
+_pack, _put, _checksum = STEP_BODY.pack, STEP_BLOCK.pack_into, step_checksum
 _now = time.monotonic_ns
 
 
@@ -31,7 +43,6 @@ class StepTimer:
     __slots__ = (
         "attempt",
         "data_wait",
-        "expected",
         "loss",
         "number",
         "recorder",
@@ -47,8 +58,8 @@ class StepTimer:
         self.writer: SpoolWriter | None = None
         self.slots: memoryview | None = None
         self.attempt = 0
-        self.expected: int | None = None
-        self.number = 0
+        self.number = NO_NUMBER
+        """The step, and outside a step the one before the next."""
         self.start = 0
         self.data_wait = 0
         self.loss: float | None = None
@@ -73,22 +84,21 @@ class StepTimer:
         if not start or slots is None or writer is None:
             return
         self.start = 0
-        slots[_STEP_START] = -end
+        slots[_STEP_END] = end
         if error is not None:
             self.recorder.step_cut_short(start, end, error)
             return
         loss, samples, data_wait = self.loss, self.samples, self.data_wait
         if loss is None:
             loss = _NAN
-        elif loss.__class__ is not float or loss - loss != 0.0:
+        elif type(loss) is not float or loss - loss != 0.0:
             loss = self.recorder.plain_loss(loss, self.number)
         if samples is None:
             samples = UNKNOWN_SAMPLES
-        elif samples.__class__ is not int:
+        elif type(samples) is not int:
             samples = self.recorder.plain_samples(samples)
         self.data_wait = 0
         number = self.number
-        self.expected = number + 1
         duration = end - start
         try:
             offset = writer.offset
@@ -109,7 +119,7 @@ class StepTimer:
                         loss,
                         samples,
                     )
-                    _put(writer.map, offset, body, _crc32(body, writer.salt))
+                    _put(writer.map, offset, body, _checksum(body, writer.salt))
                     writer.offset = offset + BLOCK
                     writer.sequence = sequence + 1
                 finally:

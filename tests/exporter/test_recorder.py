@@ -34,7 +34,7 @@ from headway.events import (
 )
 from headway.exporter import Recorder, identity
 from headway.exporter.spool import spools
-from headway.exporter.spool_layout import AGENT_MARKER, BLOCK, OpenPhase, Slot
+from headway.exporter.spool_layout import AGENT_MARKER, BLOCK, OpenPhase
 from headway.settings import RecorderSettings
 from headway.wire import to_fields
 from recording import Clock, environment, events, of, read, readers, record, step_numbers, steps
@@ -819,4 +819,3 @@ def test_a_new_attempt_forgets_phases_that_were_never_left(tmp_path: Path) -> No
         assert isinstance(reader.status().open_phases[0], OpenPhase)
     assert of(tmp_path, Misuse) == []
     assert reader.status().attempt == read(tmp_path).envelopes[-1].attempt
-    assert Slot.ATTEMPT == 4

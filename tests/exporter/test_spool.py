@@ -303,7 +303,7 @@ def test_a_second_agent_reads_the_same_numbers_for_the_last_words(tmp_path: Path
     writer = _writer(tmp_path)
     _step(writer, 1)
     writer.slots[Slot.STEP_START] = 2000
-    writer.slots[Slot.WAIT_START] = -1500  # a wait that ended
+    writer.slots[Slot.WAIT_START], writer.slots[Slot.WAIT_END] = 1500, 1900
     reader = _reader(tmp_path)
     live = reader.read()
     assert _numbers(live) == [1]
