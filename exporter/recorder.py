@@ -24,7 +24,6 @@ from headway.events import (
     AttemptEnded,
     AttemptStarted,
     Event,
-    Fault,
     Misuse,
     PhaseBegan,
     PhaseEnded,
@@ -33,7 +32,8 @@ from headway.events import (
     Steps,
     StepsSummary,
 )
-from headway.exporter import identity
+from headway.exporter import failures, identity
+from headway.exporter.plain_values import LONGEST_TEXT, named, plain_int, qualified
 from headway.exporter.spool_layout import (
     OpenPhase,
     Producer,
@@ -48,9 +48,7 @@ from headway.step_blocks import UNKNOWN_SAMPLES
 from headway.wire import WireError, from_fields, specs
 
 _now = time.monotonic_ns
-_LONGEST_TEXT = 16 * 1024
 _LARGEST_STEP = 2**32 - 1
-_LEFT, _RECORDED = "_headway_left", "_headway_recorded"
 _WAIT_START, _WAIT_END = int(Slot.WAIT_START), int(Slot.WAIT_END)
 
 _Arguments = ParamSpec("_Arguments")
@@ -238,9 +236,9 @@ class Recorder:
         self, completed: int, checkpoint: str | None = None, requested: str | None = None
     ) -> None:
         """Record that training continues after `completed` optimizer steps."""
-        number = _plain_int(completed)
+        number = plain_int(completed)
         if number is None:
-            self.misuse("resumed", f"completed must be a whole number, got {_named(completed)}")
+            self.misuse("resumed", f"completed must be a whole number, got {named(completed)}")
             return
         self._timer.number = number
         self._emit(Resumed(completed=number, checkpoint=checkpoint, requested=requested))
@@ -297,35 +295,15 @@ class Recorder:
     def record(self, event: Event) -> None:
         """Record any declared event as having happened now."""
         if not isinstance(event, Event) or isinstance(event, Steps | StepsSummary):
-            self.misuse("record", f"cannot record {_named(event)}; steps go through `step`")
+            self.misuse("record", f"cannot record {named(event)}; steps go through `step`")
             return
         self._emit(event)
 
     @_harmless
     def exception(self, error: BaseException) -> None:
         """Record an exception as a fault, where and when it left a step or phase; once each."""
-        if self._writer is None or getattr(error, _RECORDED, False):
-            return
-        import traceback  # reads source files: only when something broke
-
-        setattr(error, _RECORDED, True)
-        monotonic, phase, step = _left(error)
-        out_of_memory = any(
-            kind.__name__ == "OutOfMemoryError" and kind.__module__.partition(".")[0] == "torch"
-            for kind in type(error).__mro__
-        )
-        words = "".join(traceback.format_exception(error))
-        self._emit(
-            Fault(
-                kind="gpu_oom" if out_of_memory else "exception",
-                message=str(error)[:_LONGEST_TEXT],
-                exception=_qualified(type(error)),
-                traceback=words[-_LONGEST_TEXT:],
-                phase=phase,
-                step=step,
-            ),
-            monotonic,
-        )
+        if self._writer is not None and not failures.is_recorded(error):
+            self._emit(*failures.fault(error))
 
     @_harmless
     def close(self) -> None:
@@ -355,7 +333,7 @@ class Recorder:
         """Count what would have been raised into the training."""
         self.suppressed_failures += 1
         if "internal_error" not in self._reported:
-            self._tell("internal_error", f"{_qualified(type(failure))}: {failure}")
+            self._tell("internal_error", f"{qualified(type(failure))}: {failure}")
 
     def misuse(self, kind: str, detail: str) -> None:
         """Report a way of use that makes no sense, and record it, once per kind."""
@@ -366,7 +344,7 @@ class Recorder:
     def step_cut_short(self, start: int, end: int, error: BaseException) -> None:
         """Record that an exception left a step."""
         timer = self._timer
-        _note_left(error, end, "step", timer.number)
+        failures.note_left(error, end, "step", timer.number)
         if timer.data_wait:
             began = start - timer.data_wait
             self._emit(PhaseBegan(phase="data_wait"), began)
@@ -374,7 +352,7 @@ class Recorder:
             timer.data_wait = 0
         timer.number -= 1
         self._emit(PhaseBegan(phase="step"), start)
-        ended = PhaseEnded(phase="step", duration=end - start, error=_qualified(type(error)))
+        ended = PhaseEnded(phase="step", duration=end - start, error=qualified(type(error)))
         self._emit(ended, end)
 
     def plain_loss(self, loss: object, step: int) -> float:
@@ -387,16 +365,16 @@ class Recorder:
         else:
             self.misuse(
                 "loss_type",
-                f"loss of step {step} is {_named(loss)}, not a float; give `loss.item()` where "
+                f"loss of step {step} is {named(loss)}, not a float; give `loss.item()` where "
                 "the training reads it anyway",
             )
         return math.nan
 
     def plain_samples(self, samples: object) -> int:
         """Return a count of samples as an int, unknown for anything else."""
-        number = _plain_int(samples)
+        number = plain_int(samples)
         if number is None:
-            self.misuse("samples", f"samples must be a whole number, got {_named(samples)}")
+            self.misuse("samples", f"samples must be a whole number, got {named(samples)}")
             return UNKNOWN_SAMPLES
         return number
 
@@ -405,7 +383,7 @@ class Recorder:
         """Record the entry of a phase."""
         name = phase.name
         if not isinstance(name, str):
-            self.misuse("phase", f"a phase needs a name, got {_named(name)}")
+            self.misuse("phase", f"a phase needs a name, got {named(name)}")
             return
         if name not in PHASES:
             from headway.metrics import CUSTOM  # keeps its declarations out of the import
@@ -433,8 +411,8 @@ class Recorder:
             self._phases.remove(opened)
         words = None
         if error is not None:
-            words = _qualified(type(error))
-            _note_left(error, end, opened.phase, None)
+            words = qualified(type(error))
+            failures.note_left(error, end, opened.phase, None)
         ended = PhaseEnded(phase=opened.phase, duration=end - opened.began, error=words)
         self._emit(ended, end)
         self._show_phases()
@@ -444,9 +422,9 @@ class Recorder:
         timer = self._timer
         if self._writer is None:
             return self._idle
-        plain = _plain_int(number)
+        plain = plain_int(number)
         if plain is None or plain > _LARGEST_STEP:
-            self.misuse("step", f"a step needs a whole number, got {_named(number)}")
+            self.misuse("step", f"a step needs a whole number, got {named(number)}")
             return self._idle
         if timer.start:
             self.misuse("nested_step", f"step {plain} began inside step {timer.number}")
@@ -462,9 +440,9 @@ class Recorder:
     @_harmless
     def _wait_failed(self, began: int, error: BaseException) -> None:
         end = _now()
-        _note_left(error, end, "data_wait", None)
+        failures.note_left(error, end, "data_wait", None)
         self._emit(PhaseBegan(phase="data_wait"), began)
-        words = _qualified(type(error))
+        words = qualified(type(error))
         self._emit(PhaseEnded(phase="data_wait", duration=end - began, error=words), end)
 
     def _emit(self, event: Event, monotonic: int | None = None) -> None:
@@ -494,8 +472,8 @@ class Recorder:
                     continue
             elif isinstance(value, numbers.Integral) and not isinstance(value, bool):
                 value = int(value)
-            elif isinstance(value, str) and len(value) > _LONGEST_TEXT:
-                value = value[:_LONGEST_TEXT]
+            elif isinstance(value, str) and len(value) > LONGEST_TEXT:
+                value = value[:LONGEST_TEXT]
             if value is not None:
                 found[name] = value
         return found
@@ -562,24 +540,6 @@ def inert() -> Recorder:
     return Recorder(settings=RecorderSettings(enabled=False))
 
 
-def _note_left(error: BaseException, monotonic: int, phase: str, step: int | None) -> None:
-    """Write on an exception what it left first: the innermost block knows best.
-
-    Kept on the exception, because whoever keeps the exception keeps alive its frames and tensors.
-    """
-    if not hasattr(error, _LEFT):
-        setattr(error, _LEFT, (monotonic, phase, step))
-
-
-def _left(error: BaseException) -> tuple[int | None, str | None, int | None]:
-    """Return when an exception, or what caused it, left which phase and step."""
-    for candidate in (error, error.__cause__, error.__context__):
-        left: tuple[int, str, int | None] | None = getattr(candidate, _LEFT, None)
-        if left is not None:
-            return left
-    return None, None, None
-
-
 def _path(path: Path | str | None) -> Path | None:
     return None if path is None else Path(path)
 
@@ -587,26 +547,6 @@ def _path(path: Path | str | None) -> Path | None:
 def _program() -> str:
     name = Path(sys.argv[0]).stem if sys.argv else ""
     return name if name and not name.startswith("-") else "run"
-
-
-def _plain_int(value: object) -> int | None:
-    if isinstance(value, numbers.Integral) and not isinstance(value, bool):
-        number = int(value)
-        return number if number >= 0 else None
-    return None
-
-
-def _named(value: object) -> str:
-    """Return a value that is safe to print, else only its type: printing a tensor reads it."""
-    if isinstance(value, str | int | float | None):
-        return repr(value)[:100]
-    return f"a {_qualified(type(value))}"
-
-
-def _qualified(kind: type) -> str:
-    if kind.__module__ == "builtins":
-        return kind.__qualname__
-    return f"{kind.__module__}.{kind.__qualname__}"
 
 
 _live: weakref.WeakSet[Recorder] = weakref.WeakSet()

@@ -6,32 +6,23 @@ becomes a `phase.began`, records that found no room a `dropped` event. They carr
 numbers after the last record, so that reading them twice is reading them once.
 """
 
-import contextlib
 import fcntl
-import json
 import os
 import shutil
 import struct
-import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from headway import step_blocks
 from headway.events import Dropped, Envelope, Event, PhaseBegan, Steps
+from headway.exporter.spool_blocks import StepBlock, blocks
 from headway.exporter.spool_layout import (
-    BLOCK,
-    FRAME_HEAD,
-    FRAME_KIND,
-    FRAME_START,
     HEADER,
     NO_STEP,
     SEGMENT_SUFFIX,
     SLOTS_AT,
-    STEP_BODY,
-    STEP_KIND,
-    STEP_READ,
     OpenPhase,
     Position,
     Producer,
@@ -41,7 +32,6 @@ from headway.exporter.spool_layout import (
     read_producer,
     salt,
     segment_name,
-    step_checksum,
 )
 from headway.wire import WireError, build, decode_fields
 
@@ -76,13 +66,6 @@ class Status:
     attempt: str | None
     open_phases: tuple[OpenPhase, ...]
     dropped: int
-
-
-class _Step(NamedTuple):
-    sequence: int
-    step: int
-    attempt: int
-    packed: bytes
 
 
 def spools(folder: Path) -> list[Path]:
@@ -128,7 +111,7 @@ class SpoolReader:
             seed = salt(self._folder.name, segment)
             path = self._folder / segment_name(segment)
             position = Position(segment, offset, position.sequence)
-            for block, read_to in _blocks(path, offset, seed, sealed):
+            for block, read_to in blocks(path, offset, seed, sealed):
                 if not found.add(block):
                     damaged += 1
                 position = Position(segment, read_to, max(position.sequence, found.sequence))
@@ -241,16 +224,16 @@ class _Joined:
     def __init__(self, producer: Producer) -> None:
         self._producer = producer
         self._envelopes: list[Envelope] = []
-        self._steps: list[_Step] = []
+        self._steps: list[StepBlock] = []
         self.records = 0
         self.sequence = 0
         """The sequence number after the last record."""
 
-    def add(self, block: "_Step | Mapping[str, Any] | None") -> bool:
+    def add(self, block: "StepBlock | Mapping[str, Any] | None") -> bool:
         """Take a block; return whether it could be understood."""
         if block is None:
             return False
-        if isinstance(block, _Step):
+        if isinstance(block, StepBlock):
             self._add_step(block)
         else:
             try:
@@ -268,7 +251,7 @@ class _Joined:
         self._join()
         return self._envelopes
 
-    def _add_step(self, block: _Step) -> None:
+    def _add_step(self, block: StepBlock) -> None:
         if self._steps:
             last = self._steps[-1]
             follows = (last.sequence + 1, last.step + 1, last.attempt)
@@ -317,80 +300,6 @@ class _Joined:
             "last_sequence": values.get("sequence"),
         }
         return build(envelope, name, decode_fields(name, fields))
-
-
-def _blocks(
-    path: Path, offset: int, seed: int, sealed: bool
-) -> Iterator[tuple[_Step | Mapping[str, Any] | None, int]]:
-    """Yield each block of a segment, `None` for a damaged stretch, and the offset after it.
-
-    In the segment that is still being written, what cannot be read at the end is not yet damaged.
-    """
-    data = _tail(path, offset)
-    base = offset
-    while len(data) - (offset - base) >= BLOCK:
-        at = offset - base
-        block = _block(data, at, seed)
-        if block is not None:
-            found, size = block
-            offset += size
-            yield found, offset
-            continue
-        if not data[at] and not sealed:
-            return
-        following = _following(data, at + BLOCK, seed)
-        if following is None:
-            if sealed and data.count(0, at) < len(data) - at:
-                yield None, base + len(data)
-            return
-        # A store of the writer may become visible after a later one: look again before judging.
-        fresh = _tail(path, offset)
-        if _block(fresh, 0, seed) is None:
-            offset = base + following
-            yield None, offset
-        else:
-            data, base = fresh, offset
-
-
-def _tail(path: Path, offset: int) -> bytes:
-    try:
-        with path.open("rb") as file:
-            file.seek(offset)
-            return file.read()
-    except OSError:
-        return b""
-
-
-def _following(data: bytes, at: int, seed: int) -> int | None:
-    for candidate in range(at, len(data) - BLOCK + 1, BLOCK):
-        if data[candidate] and _block(data, candidate, seed) is not None:
-            return candidate
-    return None
-
-
-def _block(data: bytes, at: int, seed: int) -> tuple[_Step | Mapping[str, Any], int] | None:
-    """Return the block at `at` and its size, unless it is damaged or not there."""
-    if len(data) - at < BLOCK:
-        return None
-    kind, sequence, step, attempt, packed, checksum = STEP_READ.unpack_from(data, at)
-    if kind == STEP_KIND:
-        if step_checksum(data[at : at + STEP_BODY.size], seed) != checksum:
-            return None
-        return _Step(sequence, step, attempt, packed), BLOCK
-    if kind != FRAME_KIND:
-        return None
-    _, length, payload_checksum, head_checksum = FRAME_START.unpack_from(data, at)
-    if zlib.crc32(data[at : at + FRAME_HEAD.size], seed) != head_checksum:
-        return None
-    begin = at + FRAME_START.size
-    payload = data[begin : begin + length]
-    if len(payload) < length or zlib.crc32(payload, seed) != payload_checksum:
-        return None
-    with contextlib.suppress(ValueError):
-        values = json.loads(payload)
-        if isinstance(values, dict):
-            return values, -(-(FRAME_START.size + length) // BLOCK) * BLOCK
-    return None
 
 
 def _read_slots(header: bytes) -> tuple[int, ...]:

@@ -1,0 +1,51 @@
+"""Exceptions as faults: when and in which step or phase each struck.
+
+What is known about an exception is written on the exception: whoever keeps one in a table keeps
+alive the frames that it passed, and their tensors.
+"""
+
+from headway.events import Fault
+from headway.exporter.plain_values import LONGEST_TEXT, qualified
+
+_LEFT, _RECORDED = "_headway_left", "_headway_recorded"
+
+
+def note_left(error: BaseException, monotonic: int, phase: str, step: int | None) -> None:
+    """Note what an exception left first, and when: the innermost block knows best."""
+    if not hasattr(error, _LEFT):
+        setattr(error, _LEFT, (monotonic, phase, step))
+
+
+def is_recorded(error: BaseException) -> bool:
+    """Return whether `fault` was asked about this exception before."""
+    return getattr(error, _RECORDED, False)
+
+
+def fault(error: BaseException) -> tuple[Fault, int | None]:
+    """Return the fault that an exception is, and its monotonic time where it is known."""
+    import traceback  # reads source files: only when something broke
+
+    setattr(error, _RECORDED, True)
+    monotonic, phase, step = _left(error)
+    out_of_memory = any(
+        kind.__name__ == "OutOfMemoryError" and kind.__module__.partition(".")[0] == "torch"
+        for kind in type(error).__mro__
+    )
+    words = "".join(traceback.format_exception(error))
+    found = Fault(
+        kind="gpu_oom" if out_of_memory else "exception",
+        message=str(error)[:LONGEST_TEXT],
+        exception=qualified(type(error)),
+        traceback=words[-LONGEST_TEXT:],
+        phase=phase,
+        step=step,
+    )
+    return found, monotonic
+
+
+def _left(error: BaseException) -> tuple[int | None, str | None, int | None]:
+    for candidate in (error, error.__cause__, error.__context__):
+        left: tuple[int, str, int | None] | None = getattr(candidate, _LEFT, None)
+        if left is not None:
+            return left
+    return None, None, None
