@@ -9,26 +9,6 @@ from dataclasses import dataclass
 
 from headway.events import AttemptEnded, Fault, RankExited, StopAnnounced
 
-CAUSES = (
-    "exception",
-    "gpu_oom",
-    "host_oom",
-    "collective_timeout",
-    "hang",
-    "killed",
-    "gpu_fault",
-    "node_lost",
-    "network",
-    "storage",
-    "preemption",
-    "time_limit",
-    "operator",
-    "startup_failure",
-    "numerical",
-    "unknown",
-)
-"""Every class of incident."""
-
 _OF_FAULT = {
     "exception": "exception",
     "gpu_oom": "gpu_oom",

@@ -70,6 +70,25 @@ RESTART_PHASES = (
     "spawn",
 )
 EXIT_BY = ("itself", "kernel", "launcher", "scheduler", "person", "unknown")
+CAUSES = (
+    "exception",
+    "gpu_oom",
+    "host_oom",
+    "collective_timeout",
+    "hang",
+    "killed",
+    "gpu_fault",
+    "node_lost",
+    "network",
+    "storage",
+    "preemption",
+    "time_limit",
+    "operator",
+    "startup_failure",
+    "numerical",
+    "unknown",
+)
+"""Every class of incident."""
 TIERS = ("memory", "local", "shared")
 END_REASONS = ("completed", "failed", "stopped")
 
@@ -473,6 +492,26 @@ class Note(Event):
     name: ClassVar[str] = "note"
     text: Annotated[str, Described("Its words.")]
     author: Annotated[str | None, Described("Who wrote it.")] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IncidentAcknowledged(Event):
+    """A person took charge of an incident."""
+
+    name: ClassVar[str] = "incident.acknowledged"
+    incident: Annotated[str, Described("Identity of the incident.")]
+    author: Annotated[str, Described("Who took charge.")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IncidentCorrected(Event):
+    """A person corrected the cause of an incident; the rule's own verdict stays on record."""
+
+    name: ClassVar[str] = "incident.corrected"
+    incident: Annotated[str, Described("Identity of the incident.")]
+    cause: Annotated[str, Described("The cause in the person's judgement.", choices=CAUSES)]
+    author: Annotated[str, Described("Who says so.")]
+    reason: Annotated[str | None, Described("Why.")] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
