@@ -637,6 +637,54 @@ def test_a_forked_worker_does_not_keep_its_dead_parent_alive(tmp_path: Path) -> 
         assert read(tmp_path).finished
 
 
+class _Shards:
+    """A data set that records what it should not, as code shared with the training may."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self.recorder = recorder
+
+    def __len__(self) -> int:
+        return 8
+
+    def __getitem__(self, index: int) -> int:
+        self.recorder.record(Note(text=f"shard {index} in {os.getpid()}"))
+        return index
+
+
+@pytest.mark.slow
+def test_real_loader_workers_are_silent(tmp_path: Path) -> None:
+    data = pytest.importorskip("torch.utils.data")
+    recorder = record(tmp_path)
+    loader = data.DataLoader(
+        _Shards(recorder), batch_size=2, num_workers=2, multiprocessing_context="fork"
+    )
+    for number, _ in enumerate(recorder.batches(loader), start=1):
+        with recorder.step(number):
+            pass
+    assert step_numbers(tmp_path) == [1, 2, 3, 4]
+    assert of(tmp_path, Note) == []
+    assert min(step.data_wait for _, step in steps(read(tmp_path).envelopes)) > 0
+
+
+def test_recorders_come_and_go_without_leaving_descriptors_threads_or_files(
+    tmp_path: Path,
+) -> None:
+    def used() -> tuple[int, int, int]:
+        descriptors = len(os.listdir("/proc/self/fd"))
+        return descriptors, threading.active_count(), len(list(tmp_path.iterdir()))
+
+    before = None
+    for _ in range(50):
+        recorder = record(tmp_path)
+        with recorder.step(1):
+            pass
+        recorder.close()
+        (reader,) = readers(tmp_path)
+        reader.release(reader.read().position)
+        before = before or used()
+    assert used() == before
+
+
 def test_a_copy_is_itself_and_a_pickle_records_nothing(tmp_path: Path) -> None:
     recorder = record(tmp_path)
     assert copy.deepcopy(recorder) is recorder
