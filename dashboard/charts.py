@@ -21,7 +21,7 @@ Interval = Mapping[str, Any]
 
 _MILLISECOND = 1_000_000
 _SECOND = 1_000 * _MILLISECOND
-_MOST_ROWS = 40
+MOST_ROWS = 40
 
 HORIZONTAL_BARS: Mapping[str, Any] = {"orientation": "h", "marker_line": {"color": EDGE}}
 
@@ -52,7 +52,7 @@ def waterfall(report: Report) -> go.Figure:
         colours.append(colour)
         hovers.append(f"<b>{title}</b><br>{duration(ns)}, {percent(ns / elapsed)}<br>{description}")
 
-    add("Elapsed", 0, elapsed, NEUTRAL, "The run's time so far, from its first evidence.")
+    add("Elapsed", 0, elapsed, NEUTRAL, "The run's whole time, from its first evidence on.")
     left = elapsed
     for category, ns in losses:
         left -= ns
@@ -95,7 +95,7 @@ def waterfall(report: Report) -> go.Figure:
 
 def attempts_lane(report: Report, intervals: Sequence[Interval], zone: tzinfo) -> go.Figure:
     """Return one row per attempt, coloured by what its time became; the newest rows if many."""
-    attempts = report["attempt_list"][-_MOST_ROWS:]
+    attempts = report["attempt_list"][-MOST_ROWS:]
     shown = {one["attempt"]: f"Attempt {one['number']}" for one in attempts}
     placed = in_rows(report["attempt_list"], intervals)
     bars: dict[str, list[Interval]] = {}

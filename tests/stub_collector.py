@@ -1,17 +1,15 @@
 """A collector's read API over fixed answers, on a real port, for the tests of the pages."""
 
-import threading
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-import uvicorn
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
 from sample_run import Sample
+from served import served
 
 
 def application(samples: Sequence[Sample]) -> Starlette:
@@ -47,20 +45,5 @@ def application(samples: Sequence[Sample]) -> Starlette:
 @contextmanager
 def collector(samples: Sequence[Sample]) -> Iterator[str]:
     """Serve the given runs on a free port and yield the address."""
-    configuration = uvicorn.Config(
-        application(samples), host="127.0.0.1", port=0, log_level="error", lifespan="off"
-    )
-    server = uvicorn.Server(configuration)
-    thread = threading.Thread(target=server.run, daemon=True)
-    thread.start()
-    deadline = time.monotonic() + 10
-    while not server.started:
-        assert thread.is_alive(), "the stub collector stopped before it listened"
-        assert time.monotonic() < deadline, "the stub collector does not listen"
-        time.sleep(0.01)
-    port = server.servers[0].sockets[0].getsockname()[1]
-    try:
-        yield f"http://127.0.0.1:{port}"
-    finally:
-        server.should_exit = True
-        thread.join(10)
+    with served(application(samples)) as address:
+        yield address

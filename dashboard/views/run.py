@@ -196,6 +196,8 @@ def _timeline(data: RunData) -> None:
             "attempts",
             "One row per attempt over time, coloured by ledger category.",
         )
+        if len(report["attempt_list"]) > charts.MOST_ROWS:
+            st.caption(f"The newest {charts.MOST_ROWS} of {count(report['attempts'])}.")
     else:
         st.caption("No attempt has been seen yet.")
     st.header("Steps", anchor=False)

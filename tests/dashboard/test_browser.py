@@ -1,16 +1,13 @@
 """The pages in a real headless browser, served by the real command."""
 
-import os
 import re
-import shutil
-import subprocess
-import sys
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 
 import pytest
-from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Page, expect
 
+from browser_pages import chromium, dashboard, in_terminal, value
 from headway.metrics import CATEGORIES
 from headway.wording import ratio_range
 from sample_run import Sample, sample
@@ -18,42 +15,15 @@ from stub_collector import collector
 
 pytestmark = pytest.mark.slow
 
-QUIET = (
-    "--headless --no-sandbox --disable-gpu --disable-background-networking "
-    "--disable-component-update --disable-sync --no-first-run"
-)
-ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
 LIVE = sample("llama-8b", seed=3, live=True)
 ENDED = sample("demo")
 GAPS = sample("tiny-gpt-ablation-warmup-2000-learning-rate-3e-4", seed=9, gap=9.0)
 
 
-@contextmanager
-def dashboard(endpoint: str) -> Iterator[str]:
-    """Run `headway dashboard` on a free port and yield its address."""
-    command = [sys.executable, "-m", "headway", "dashboard", "--port", "0", "--refresh", "1"]
-    with subprocess.Popen(
-        [*command, "--endpoint", endpoint], stdout=subprocess.PIPE, text=True, env=ENVIRONMENT
-    ) as process:
-        assert process.stdout is not None
-        try:
-            line = process.stdout.readline()
-            assert line.startswith("listening on http://127.0.0.1:"), line
-            yield line.split()[-1]
-        finally:
-            process.terminate()
-            process.wait(30)
-
-
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    executable = shutil.which("chromium") or shutil.which("google-chrome")
-    if executable is None:
-        pytest.skip("needs chromium: apt-get install chromium")
-    with sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=executable, args=QUIET.split())
+    with chromium() as opened:
         yield opened
-        opened.close()
 
 
 @pytest.fixture(scope="module")
@@ -83,18 +53,6 @@ class Watch:
         probe = "/run/_stcore/" in message.location.get("url", "")
         if message.type == "error" and not probe:
             self.complaints.append(message.text)
-
-
-def value(page: Page, label: str) -> str:
-    metric = page.get_by_test_id("stMetric").filter(has_text=label)
-    return metric.get_by_test_id("stMetricValue").inner_text(timeout=20_000)
-
-
-def in_terminal(endpoint: str, run: str) -> str:
-    """Return what `headway report` prints about a run."""
-    command = [sys.executable, "-m", "headway", "report", run, "--endpoint", endpoint]
-    answer = subprocess.run(command, capture_output=True, text=True, env=ENVIRONMENT, check=True)
-    return answer.stdout
 
 
 @pytest.mark.parametrize("one", [LIVE, ENDED, GAPS], ids=["live", "ended", "with a range"])
