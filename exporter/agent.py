@@ -60,6 +60,7 @@ def main(settings: AgentSettings) -> int:
     folder = spool_folder(settings.spool)
     metrics = NodeMetrics(folder)
     try:
+        _check(settings)
         with _only_agent(folder):
             agent = Agent(settings, metrics)
             for number in (signal.SIGTERM, signal.SIGINT):
@@ -197,7 +198,7 @@ class Agent:
     def _failed(self, error: NotTakenError) -> None:
         self._metrics.add(FAILURES, 1)
         if not self._delay:
-            _log.warning("%s; the spools are kept until then", error)
+            _log.warning("%s; the spools are kept and sent later", error)
         self._delay = min(max(2 * self._delay, _FIRST_DELAY), _LONGEST_DELAY)
         wait = self._delay if error.retry_after is None else error.retry_after
         self._next_export = time.monotonic() + min(wait, _LONGEST_DELAY)
@@ -220,6 +221,13 @@ class Agent:
             else:
                 time.sleep(_FIRST_DELAY)
         _log.warning("not all was taken; the next agent ships the rest from %s", self._folder)
+
+
+def _check(settings: AgentSettings) -> None:
+    if not settings.interval > 0:
+        raise SettingError(f"interval must be more than 0 seconds, got {settings.interval!r}")
+    if settings.batch < 1:
+        raise SettingError(f"batch must be at least 1 record, got {settings.batch!r}")
 
 
 @contextlib.contextmanager

@@ -81,7 +81,8 @@ class MetricsServer:
             )
         self._server: WSGIServer = server
         self._thread = thread
-        self.address = f"http://{host}:{server.server_port}"
+        name = f"[{host}]" if ":" in host else host
+        self.address = f"http://{name}:{server.server_port}"
 
     def close(self) -> None:
         """Stop serving."""

@@ -25,6 +25,7 @@ from opentelemetry.sdk.resources import Resource
 
 from headway import wire
 from headway.events import Envelope, Steps, StepsSummary
+from headway.settings import SettingError
 
 _log = logging.getLogger(__name__)
 
@@ -94,13 +95,23 @@ class Shipper:
     """Exports envelopes to one collector; `refused` is the folder for what it cannot read."""
 
     def __init__(self, *, endpoint: str, token: str | None, refused: Path) -> None:
+        """Prepare the exporter; nothing is sent yet.
+
+        Raises:
+            SettingError: an endpoint that is no address of HTTP.
+        """
+        address = urlsplit(endpoint)
+        if address.scheme not in ("http", "https") or not address.hostname:
+            raise SettingError(
+                f"endpoint must be an address like http://collector:8750, got {endpoint!r}"
+            )
         # The SDK logs each failed attempt; the agent says once that the collector is away.
         logging.getLogger(OTLPLogExporter.__module__).setLevel(logging.CRITICAL)
         self.endpoint = endpoint.rstrip("/")
         self.refused = refused
         self._session = _OneTry()
         # A proxy of the environment cannot reach this machine's loopback.
-        self._session.trust_env = urlsplit(endpoint).hostname not in _LOOPBACK
+        self._session.trust_env = address.hostname not in _LOOPBACK
         self._exporter = OTLPLogExporter(
             endpoint=f"{self.endpoint}/v1/logs",
             headers={} if token is None else {"authorization": f"Bearer {token}"},

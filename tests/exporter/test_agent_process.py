@@ -111,6 +111,25 @@ def test_a_folder_that_is_none_is_refused(endpoint: OtlpEndpoint, tmp_path: Path
     assert "--spool" in errors
 
 
+@pytest.mark.parametrize(
+    ("option", "value", "words"),
+    [
+        ("--endpoint", "127.0.0.1:8750", "like http://collector:8750, got '127.0.0.1:8750'"),
+        ("--interval", "0", "more than 0 seconds, got 0.0"),
+        ("--batch", "0", "at least 1 record, got 0"),
+        ("--host", "no-such-host.invalid", "name another address with --host"),
+    ],
+)
+def test_a_setting_that_cannot_work_is_refused(
+    tmp_path: Path, option: str, value: str, words: str
+) -> None:
+    with agent_process(tmp_path, "http://127.0.0.1:1", option, value) as agent:
+        status, errors = agent.wait()
+    assert status == 2
+    assert words in errors
+    assert "Traceback" not in errors
+
+
 def test_without_a_collector_the_spool_is_kept_and_one_line_says_so(tmp_path: Path) -> None:
     with otlp_endpoint() as gone:
         address = gone.address
