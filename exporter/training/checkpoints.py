@@ -95,7 +95,7 @@ class Checkpoints:
                 step=step,
                 blocking=self._open[step] - begin,
                 bytes_staged=_size(staged),
-                queue_depth=self._writer.depth,
+                queue_depth=len(self._open),
                 tier="shared",
             )
         )

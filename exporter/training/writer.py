@@ -80,11 +80,6 @@ class BackgroundWriter:
         self._queue.persistent_caller = _Caller(self._rank)
         self._queue.schedule_async_request(AsyncRequest(_prepare, (results, self._helpers), []))
 
-    @property
-    def depth(self) -> int:
-        """Writes that are not finished."""
-        return int(self._queue.get_num_unfinalized_calls())
-
     def write(self, state: Any, path: Path, done: Done) -> None:
         """Hand a staged state over and return; `path` is an empty folder seen by all ranks.
 
@@ -124,7 +119,10 @@ class BackgroundWriter:
 
     def abandon(self) -> None:
         """Drop unfinished writes without a collective; the next `start` starts anew."""
-        if self._queue is not None and (self.depth or not self._queue.persistent_caller.is_alive()):
+        if self._queue is None:
+            return
+        is_open = self._queue.get_num_unfinalized_calls() > 0
+        if is_open or not self._queue.persistent_caller.is_alive():
             self.close()
             _drain(_results_queue())
 
@@ -132,6 +130,8 @@ class BackgroundWriter:
         """Kill the writing process; without this a program that failed would wait for it."""
         if self._queue is not None:
             self._queue.persistent_caller.kill()
+            # From 0.6 on the queue's finalizer would complete them: a collective of one rank.
+            self._queue.async_calls.clear()
             self._queue = None
 
 
