@@ -54,11 +54,21 @@ class TrainingProcess:
 
     def steps(self, count: int) -> None:
         """Take training steps."""
+        self.begin_steps(count)
+        self.finish()
+
+    def begin_steps(self, count: int) -> None:
+        """Start to take training steps, and return while they are taken."""
         self._command(f"steps {count}")
+
+    def finish(self) -> None:
+        """Wait until the command that was given last is done."""
+        self._answer()
 
     def end(self) -> None:
         """End attempt and run."""
         self._command("end")
+        self.finish()
 
     def exit(self) -> str:
         """Let it exit; return what it wrote to standard error."""
@@ -75,7 +85,6 @@ class TrainingProcess:
         assert self.process.stdin is not None
         self.process.stdin.write(command + "\n")
         self.process.stdin.flush()
-        self._answer()
 
     def _answer(self) -> None:
         assert self.process.stdout is not None

@@ -5,6 +5,7 @@ hold, and its report must be the one that follows from the copies.
 """
 
 import json
+import random
 import shutil
 import subprocess
 import sys
@@ -186,6 +187,49 @@ def test_killing_the_agent_in_mid_run_loses_and_doubles_nothing(tmp_path: Path) 
         assert agent.stop()[0] == 0
         assert highest_step(collector) == steps
         assert_undisturbed(collector, database, copy)
+
+
+def test_no_kill_at_any_moment_loses_or_doubles_a_step(tmp_path: Path) -> None:
+    spool, database = tmp_path / "spool", tmp_path / "store.duckdb"
+    chance = random.Random(7)  # noqa: S311  # a schedule, not a secret
+    certain = cut_short = 0
+    with ExitStack() as stack:
+        collector = stack.enter_context(collector_process(database))
+        agent = stack.enter_context(agent_process(spool, collector.address))
+        ranks = stack.enter_context(training(spool))
+        for victim in chance.sample(["collector", "agent", "rank"] * 4, k=12):
+            counts = [chance.randint(1, 400) for _ in ranks]
+            for rank, count in zip(ranks, counts, strict=True):
+                rank.begin_steps(count)
+            if victim == "rank":
+                ranks.pop().kill()
+                cut_short += counts.pop()
+                ranks.append(TrainingProcess(spool, rank=1, world_size=2))
+                ranks[0].finish()
+            elif victim == "collector":
+                collector.kill()
+                collector = stack.enter_context(collector_process(database, port_of(collector)))
+            else:
+                agent.kill()
+                agent = stack.enter_context(agent_process(spool, collector.address))
+            if victim != "rank":
+                for rank in ranks:
+                    rank.finish()
+            certain += sum(counts)
+        for rank in ranks:
+            rank.exit()
+        wait_until(lambda: not spools(spool))
+        assert agent.stop()[0] == 0
+        assert collector.stop()[0] == 0
+    arrived = stored(database)
+    for name, found in numbers(arrived).items():
+        assert found == list(range(len(found))), name
+    steps = sum(
+        item.last_sequence - item.first_sequence + 1
+        for item in arrived
+        if isinstance(item.event, Steps)
+    )
+    assert certain <= steps <= certain + cut_short
 
 
 def test_the_next_agent_adopts_the_spools_of_ranks_that_died_without_one(tmp_path: Path) -> None:
