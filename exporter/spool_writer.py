@@ -254,7 +254,8 @@ class SpoolWriter:
             return
         self.end = self._size - reserve
         monotonic, wall = time.monotonic_ns(), time.time_ns()
-        event = Dropped(count=count, reason=f"spool full at {self._limit} bytes, or disk full")
+        full = f"spool of {self._limit} bytes or its disk full"
+        event = Dropped(count=count, reason=f"{full}, event too large, or writer stuck")
         self._event(event, None, self._producer.rank, monotonic, wall)
         self.slots[Slot.DROPPED_WRITTEN] += count
 
