@@ -86,8 +86,8 @@ def _goodputs(report: Mapping[str, Any]) -> Table:
         ("infrastructure_goodput", "Infrastructure goodput"),
     ):
         how = report["formulas"][key]
-        low, high = how["numerator_ns"]
-        numerator = _seconds(low) if low == high else f"{_seconds(low)} to {_seconds(high)}"
+        low, high = (_seconds(ns) for ns in how["numerator_ns"])
+        numerator = low if low == high else f"{low} to {high}"
         table.add_row(
             title,
             _goodput(report[key]),
