@@ -66,6 +66,7 @@ def main(settings: AgentSettings) -> int:
             for number in (signal.SIGTERM, signal.SIGINT):
                 signal.signal(number, lambda *_: agent.stop())
             server = MetricsServer(metrics, settings.host, settings.port)
+            agent.watch()  # a recorder that starts after this line sees that it is shipped
             print(f"listening on {server.address}", flush=True)
             agent.run()
             agent.close()

@@ -50,13 +50,21 @@ def test_sigterm_flushes_what_was_recorded_and_exits_0(
 ) -> None:
     training = TrainingProcess(tmp_path)
     with agent_process(tmp_path, endpoint.address, "--interval", "60") as agent:
-        wait_until((tmp_path / "agent.json").exists)
         training.steps(500)
         status, errors = agent.stop()
     training.kill()
     assert status == 0, errors
     assert steps_in(endpoint.accepted) == 500
     assert not (tmp_path / "agent.json").exists()
+
+
+def test_a_recorder_that_starts_after_the_agent_has_nothing_to_complain_about(
+    endpoint: OtlpEndpoint, tmp_path: Path
+) -> None:
+    with agent_process(tmp_path, endpoint.address):
+        training = TrainingProcess(tmp_path)
+        training.steps(1)
+        assert "no agent" not in training.exit()
 
 
 def test_ctrl_c_is_a_stop_too(endpoint: OtlpEndpoint, tmp_path: Path) -> None:
