@@ -9,6 +9,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate, pairwise
 
+import numpy as np
+
 from headway.events import Envelope
 from headway.ledger.account import Account, fate_of
 from headway.ledger.book import Book, BookReader
@@ -199,6 +201,35 @@ class Ledger:
         for segment in reversed(self.book.chain):
             return segment.base if segment.last is None else segment.last
         return 0
+
+    @property
+    def first_base(self) -> int:
+        """Steps in the state with which the surviving chain begins; above 0 where inherited."""
+        return min((segment.base for segment in self.book.chain if segment.on_chain), default=0)
+
+    def surviving_step_at(self, time: int) -> int:
+        """Return the newest surviving step completed by a time in UTC ns."""
+        newest = self.first_base
+        for account in self.book.accounts:
+            if account.steps is None:
+                continue
+            rows = int(np.searchsorted(account.steps.end, time, side="right"))
+            for begin, end, category, _ in account.fates(self._durable, self._lost):
+                if category == "productive" and begin < rows:
+                    newest = max(newest, int(account.steps.number[min(end, rows) - 1]))
+        return newest
+
+    @property
+    def first_event(self) -> int:
+        """Time of the first event."""
+        facts = [event.time for event in self.book.facts[:1]]
+        return min([*facts, *(attempt.begin for attempt in self.book.attempts)], default=self.start)
+
+    @property
+    def last_event(self) -> int:
+        """Time of the last event."""
+        facts = [event.time for event in self.book.facts[-1:]]
+        return max([*facts, *(attempt.end for attempt in self.book.attempts)], default=self.start)
 
     @property
     def newest_durable(self) -> CheckpointSummary | None:
