@@ -159,7 +159,7 @@ class Agent:
         if tail.producer is None or not tail.is_rank:
             return
         if status.alive:
-            if tail.is_silent(time.monotonic_ns(), _BEAT):
+            if tail.is_silent(status, time.monotonic_ns(), _BEAT):
                 self._witness.alive(tail.producer, status)
         elif not status.closed and not self._positions.exit_told(tail.name):
             self._witness.exited(tail.producer, status, tail.was_alive)
@@ -184,7 +184,7 @@ class Agent:
         for tail, batch in batches:
             if batch.finished:
                 self._watch(tail)  # it may have died after the last look
-            gap = tail.acknowledge(batch, time.monotonic_ns())
+            gap = tail.acknowledge(batch)
             self._metrics.add(DAMAGED, batch.damaged)
             if gap is not None:
                 self._witness.lost(gap)

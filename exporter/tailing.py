@@ -67,25 +67,23 @@ class Tail:
         self.was_alive |= status.alive
         return status
 
-    def is_silent(self, now: int, seconds: float) -> bool:
-        """Return whether neither a record nor a heartbeat told for so long that it lives.
+    def is_silent(self, status: Status, now: int, seconds: float) -> bool:
+        """Return whether neither the rank nor a heartbeat showed for so long that it lives.
 
         `now` is monotonic ns. Each `True` counts as the heartbeat that it asks for.
         """
-        self._last_sign = self._last_sign or now
+        self._last_sign = max(self._last_sign, status.last_activity) or now
         if now - self._last_sign < seconds * 1e9:
             return False
         self._last_sign = now
         return True
 
-    def acknowledge(self, batch: Batch, now: int) -> Gap | None:
+    def acknowledge(self, batch: Batch) -> Gap | None:
         """Move on behind a batch; return the records that it lacks."""
         missing = num_missing(batch, self.position.sequence if self._from_start else None)
         self._from_start |= bool(batch.envelopes)
         self.position = batch.position
         self._finished = batch.finished
-        if batch.envelopes:
-            self._last_sign = now
         if self.producer is None or not (missing or (batch.finished and batch.damaged)):
             return None
         # A damaged end leaves no gap behind it to count.

@@ -235,6 +235,7 @@ def test_a_silent_living_rank_is_vouched_for_and_a_busy_one_is_not(
     monkeypatch.setattr(agent_module.time, "monotonic_ns", lambda: now)
     silent, busy = Rank(tmp_path, 0), Rank(tmp_path, 1)
     silent.steps(7)
+    endpoint.answer = lambda batch: 503  # a busy rank needs no witness while nobody takes its word
     silent.writer.slots[Slot.LAST_STEP] = 7
     with started(endpoint, tmp_path, metrics) as agent:
         for _ in range(13):  # one look a second
@@ -242,6 +243,8 @@ def test_a_silent_living_rank_is_vouched_for_and_a_busy_one_is_not(
             busy.steps(1)
             agent.watch()
             agent.export()
+        endpoint.answer = lambda batch: 200
+        agent.export()
     beats = events(endpoint, Heartbeat)
     assert [(beat.rank, beat.event) for beat in beats] == [(0, Heartbeat(last_step=7))] * 2
     silent.close()
