@@ -303,7 +303,9 @@ class Recorder:
     def exception(self, error: BaseException) -> None:
         """Record an exception as a fault, where and when it left a step or phase; once each."""
         if self._writer is not None and not failures.is_recorded(error):
-            self._emit(*failures.fault(error))
+            seen = _now()  # reading the traceback takes longer than a step may
+            fault, left = failures.fault(error)
+            self._emit(fault, seen if left is None else left)
 
     @_harmless
     def close(self) -> None:

@@ -85,8 +85,6 @@ class Trainer:
             self._checkpoints.start()  # blocks for seconds, so before the wrapper's watchdog
         try:
             in_process.run(lambda iteration: self._attempt(iteration, limits, sockets))
-            if self._rank == 0:
-                self._conclude()
         finally:
             self._checkpoints.close()
 
@@ -114,6 +112,8 @@ class Trainer:
         self._train(replica, completed, leader=rank == 0)
         self._checkpoints.finish()
         dist.barrier()
+        if rank == 0:
+            self._conclude()
         dist.destroy_process_group()
 
     def _resume(self, replica: "_Replica") -> int:

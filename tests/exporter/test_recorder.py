@@ -247,6 +247,22 @@ def test_torchs_memory_error_is_a_gpu_fault(tmp_path: Path) -> None:
     assert (fault.kind, fault.exception) == ("gpu_oom", "torch.OutOfMemoryError")
 
 
+def test_an_exception_struck_when_it_was_told_not_when_its_words_were_ready(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = Clock(monkeypatch, now=10 * SECOND)
+
+    class SlowError(Exception):
+        def __str__(self) -> str:
+            clock.now = 12 * SECOND
+            return "slow words"
+
+    recorder = record(tmp_path)
+    recorder.exception(SlowError())
+    (told,) = [e.monotonic for e in read(tmp_path).envelopes if isinstance(e.event, Fault)]
+    assert told == 10 * SECOND
+
+
 def test_an_exception_whose_words_cannot_be_had_costs_only_its_fault(tmp_path: Path) -> None:
     class RudeError(Exception):
         def __str__(self) -> str:
