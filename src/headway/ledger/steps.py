@@ -14,6 +14,7 @@ from headway.events import Steps, StepsSummary
 from headway.ledger.intake import Stamped
 
 Times = npt.NDArray[np.int64]
+Losses = npt.NDArray[np.float64]
 
 BLOCK = np.dtype(
     [
@@ -29,13 +30,18 @@ BLOCK = np.dtype(
 
 @dataclass(frozen=True, slots=True)
 class StepRows:
-    """Steps of one rank: shape (n,), int64, event time in ns; `detail` beats a summary."""
+    """Steps of one rank: shape (n,), int64, event time in ns; `detail` beats a summary.
+
+    `loss` (NaN: unknown) and `samples` (-1: unknown) only come with detail and are lost by joining.
+    """
 
     number: Times
     start: Times
     end: Times
     data_wait: Times
     detail: bool
+    loss: Losses | None = None
+    samples: Times | None = None
 
     @property
     def begin(self) -> int:
@@ -67,6 +73,8 @@ def select(rows: StepRows, mask: npt.NDArray[np.bool_]) -> StepRows | None:
         rows.end[mask],
         rows.data_wait[mask],
         rows.detail,
+        None if rows.loss is None else rows.loss[mask],
+        None if rows.samples is None else rows.samples[mask],
     )
 
 
@@ -75,7 +83,8 @@ def _detailed(record: Steps, shift: int) -> StepRows:
     start = block["start"] + np.int64(shift)
     number = np.arange(record.first_step, record.first_step + len(block), dtype=np.int64)
     duration = np.maximum(block["duration"], 0)
-    return StepRows(number, start, start + duration, np.maximum(block["data_wait"], 0), True)
+    wait = np.maximum(block["data_wait"], 0)
+    return StepRows(number, start, start + duration, wait, True, block["loss"], block["samples"])
 
 
 def _summarised(record: StepsSummary, end: int) -> StepRows:
