@@ -132,3 +132,15 @@ def test_a_torn_checkpoint_is_revoked_and_the_older_one_is_trained_from():
     ]
     (incident,) = incidents(book)
     assert incident.rollback_steps == 400
+
+
+def test_gpus_that_run_count_before_anyone_says_what_is_held():
+    events = timeline(
+        """
+        0      attempt A launcher world=2 rank=0..1
+        10     allocation 4
+        10-20  steps 1-10 rank=0..1
+        """
+    )
+    held = ledger(events, at(20)).gpu_time()
+    assert in_seconds(held) == {"startup": 20, "productive": 20, "spare": 20}

@@ -126,7 +126,7 @@ class Ledger:
     def gpu_time(self) -> Mapping[str, int]:
         """GPU-ns per category, weighted by the GPUs held; `spare` is held but not used (rule 27).
 
-        Without allocation events the world size is the weight.
+        Until the first allocation event the world size is the weight.
         """
         edges = {self.start, self.closed_at}
         edges |= set(self.book.held.times)
@@ -136,9 +136,8 @@ class Ledger:
         for begin, finish in pairwise(cuts):
             world = self._world(begin)
             held = self.book.held.at(begin)
-            if not self.book.held.times:
-                held = world
-            weight = held or 0
+            # until anyone says what is held, the ranks that run are all that is known
+            weight = (world or 0) if held is None else held
             active = weight if world is None else min(world, weight)
             for name, amount in by_category(self.amounts(begin, finish)).items():
                 found[name] += amount * active
