@@ -39,6 +39,7 @@ def application(service: Service) -> Starlette:
             Route("/healthz", healthz),
             Route("/readyz", readyz),
             Route("/metrics", metrics),
+            Route("/api/v1/clock", clock),
             Route("/api/v1/runs", runs),
             Route("/api/v1/quarantine", quarantine),
             # A run's name may hold a slash, so it is matched as a path.
@@ -96,6 +97,12 @@ def metrics(request: Request) -> Response:
     """Answer a scrape."""
     content, content_type = exposition(_service(request), request.headers.get("accept", ""))
     return Response(content, headers={"Content-Type": content_type})
+
+
+async def clock(request: Request) -> Response:
+    """Answer with the collector's time in UTC ns, by which agents measure their nodes' clocks."""
+    # Asynchronous, because waiting for a thread would make the answer old before it leaves.
+    return JSONResponse({"time": _service(request).clock()})
 
 
 def runs(request: Request) -> Response:

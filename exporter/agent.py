@@ -13,10 +13,12 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from headway.exporter.identity import boot_id
+from headway.exporter.clock_meter import ClockMeter
+from headway.exporter.clock_news import ClockNews, Offset
+from headway.exporter.identity import boot_id, node
 from headway.exporter.node_metrics import (
     DAMAGED,
     FAILURES,
@@ -80,7 +82,13 @@ def main(settings: AgentSettings) -> int:
 class Agent:
     """Ships the spools of one node."""
 
-    def __init__(self, settings: AgentSettings, metrics: NodeMetrics) -> None:
+    def __init__(
+        self,
+        settings: AgentSettings,
+        metrics: NodeMetrics,
+        monotonic: Callable[[], int] = time.monotonic_ns,
+    ) -> None:
+        """Prepare; `monotonic` gives the clock of this node's events in ns."""
         self._settings = settings
         self._metrics = metrics
         self._folder = spool_folder(settings.spool)
@@ -90,6 +98,14 @@ class Agent:
         self._shipper = Shipper(
             endpoint=settings.endpoint, token=settings.token, refused=self._refused
         )
+        self._meter = ClockMeter(
+            endpoint=settings.endpoint,
+            token=settings.token,
+            interval=settings.clock_interval,
+            monotonic=monotonic,
+        )
+        self._anchor = time.time_ns() - monotonic()
+        self._clock_news = ClockNews(state, boot_id())
         self._witness = Witness(self._folder, os.getpid(), boot_id())
         self._tails: dict[str, Tail] = {}
         self._next_beat = 0.0
@@ -117,6 +133,7 @@ class Agent:
 
     def close(self) -> None:
         """Let go of everything."""
+        self._meter.close()
         self._witness.close()
         self._shipper.close()
 
@@ -129,6 +146,7 @@ class Agent:
             self._tails[name] = Tail(folders[name], self._positions.get(name))
         for tail in self._tails.values():
             self._watch(tail)
+        self._compare_clocks()
         self._witness.forget_all_but({tail.run for tail in self._tails.values() if tail.is_rank})
         if time.monotonic() >= self._next_beat:
             self._next_beat = time.monotonic() + _BEAT
@@ -164,6 +182,18 @@ class Agent:
         elif not status.closed and not self._positions.exit_told(tail.name):
             self._witness.exited(tail.producer, status, tail.was_alive)
             self._positions.tell_exit(tail.name)
+
+    def _compare_clocks(self) -> None:
+        reading = self._meter.poll()
+        producers = (tail.producer for tail in self._tails.values() if tail.is_rank)
+        ranks = [producer for producer in producers if producer is not None]
+        self._clock_news.tell(ranks, reading, self._witness.clock)
+        offsets = self._clock_news.offsets
+        if reading is not None and not offsets:
+            # Nobody records yet: this process's own clock is what is known of the node's.
+            own = Offset(offset=reading.zero - self._anchor, error=reading.error)
+            offsets = {node(os.environ): own}
+        self._metrics.clocks = offsets
 
     def _read(self) -> list[tuple[Tail, Batch]]:
         """Read one batch of records in all, and let the spools served now come last next time."""
@@ -227,6 +257,10 @@ class Agent:
 def _check(settings: AgentSettings) -> None:
     if not settings.interval > 0:
         raise SettingError(f"interval must be more than 0 seconds, got {settings.interval!r}")
+    if not settings.clock_interval > 0:
+        raise SettingError(
+            f"clock_interval must be more than 0 seconds, got {settings.clock_interval!r}"
+        )
     if settings.batch < 1:
         raise SettingError(f"batch must be at least 1 record, got {settings.batch!r}")
 

@@ -6,7 +6,7 @@ Prometheus servers store as one more series per counter.
 
 import contextlib
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from wsgiref.simple_server import WSGIServer
 
@@ -14,6 +14,7 @@ from prometheus_client import CollectorRegistry, start_http_server
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from headway.exporter.clock_news import Offset
 from headway.exporter.spool import spools
 from headway.exporter.spool_layout import SEGMENT_SUFFIX
 from headway.metrics import METRICS
@@ -26,6 +27,8 @@ REFUSED = "headway_agent_refused_records_total"
 SPOOL_BYTES = "headway_agent_spool_bytes"
 DAMAGED = "headway_agent_damaged_blocks_total"
 FAILURES = "headway_agent_export_failures_total"
+CLOCK_OFFSET = "headway_clock_offset_seconds"
+CLOCK_ERROR = "headway_clock_error_seconds"
 
 
 class NodeMetrics(Collector):
@@ -33,6 +36,8 @@ class NodeMetrics(Collector):
 
     def __init__(self, folder: Path) -> None:
         self.counters = dict.fromkeys((SHIPPED, REFUSED, DAMAGED, FAILURES), 0)
+        self.clocks: Mapping[str | None, Offset] = {}
+        """The offset of each name of this node, once it was measured."""
         self._folder = folder
 
     def add(self, name: str, amount: int) -> None:
@@ -45,6 +50,16 @@ class NodeMetrics(Collector):
             yield CounterMetricFamily(name, METRICS[name].description, value=value)
         size = spool_bytes(self._folder)
         yield GaugeMetricFamily(SPOOL_BYTES, METRICS[SPOOL_BYTES].description, value=size)
+        clocks = dict(self.clocks)
+        yield _per_node(CLOCK_OFFSET, {name: clock.offset for name, clock in clocks.items()})
+        yield _per_node(CLOCK_ERROR, {name: clock.error for name, clock in clocks.items()})
+
+
+def _per_node(name: str, values: Mapping[str | None, int]) -> GaugeMetricFamily:
+    family = GaugeMetricFamily(name, METRICS[name].description, labels=METRICS[name].labels)
+    for node, value in values.items():
+        family.add_metric([node or ""], value / 1e9)
+    return family
 
 
 def spool_bytes(folder: Path) -> int:

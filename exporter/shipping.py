@@ -33,7 +33,8 @@ REQUEST_TIME = 10.0
 """Seconds for which one request may wait for its answer."""
 REFUSED_FOLDER = "refused"
 """Name of the folder for what the collector cannot read."""
-_LOOPBACK = ("127.0.0.1", "localhost", "::1")
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+"""Hosts that no proxy reaches."""
 _TOO_LARGE, _UNREADABLE = 413, 400
 
 
@@ -111,7 +112,7 @@ class Shipper:
         self.refused = refused
         self._session = _OneTry()
         # A proxy of the environment cannot reach this machine's loopback.
-        self._session.trust_env = address.hostname not in _LOOPBACK
+        self._session.trust_env = address.hostname not in LOOPBACK
         self._exporter = OTLPLogExporter(
             endpoint=f"{self.endpoint}/v1/logs",
             headers={} if token is None else {"authorization": f"Bearer {token}"},

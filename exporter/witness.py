@@ -1,7 +1,8 @@
 """What the agent itself has to say about ranks, written to spools as durable as theirs.
 
 The agent is one producer per run: its events wait in a spool of its own beside the others, are
-shipped like them, and are adopted by the next agent if this one dies.
+shipped like them, and are adopted by the next agent if this one dies. It keeps to the ranks'
+anchor, so that a wall clock that was set in between does not part its times from theirs.
 """
 
 import logging
@@ -10,7 +11,7 @@ import uuid
 from collections.abc import Collection
 from pathlib import Path
 
-from headway.events import Dropped, Event, Heartbeat, RankExited
+from headway.events import Clock, Dropped, Event, Heartbeat, RankExited
 from headway.exporter.spool import Status
 from headway.exporter.spool_layout import Producer
 from headway.exporter.spool_writer import SpoolWriter
@@ -20,6 +21,8 @@ _log = logging.getLogger(__name__)
 
 _LIMIT = 32 * 1024**2
 """Bytes of one run's witness spool: days of heartbeats without a collector."""
+_SAME_ANCHOR = 100_000_000
+"""Anchors of one node that differ by less, in ns, mean a clock that nobody set in between."""
 
 
 class Witness:
@@ -29,13 +32,14 @@ class Witness:
         self._folder = folder
         self._process_id = process_id
         self._boot_id = boot_id
-        self._writers: dict[tuple[str, str | None], SpoolWriter] = {}
+        self._writers: dict[tuple[str, str | None], dict[int, SpoolWriter]] = {}
+        """The spools of each run and node, by their anchor."""
 
     def alive(self, rank: Producer, status: Status) -> None:
         """Record that a silent rank is alive, and what it is doing."""
         phases = tuple(opened.phase for opened in status.open_phases)
         event = Heartbeat(open_phases=phases, last_step=status.last_step)
-        self._record(event, rank, status.attempt, time.monotonic_ns())
+        self._record(event, rank, rank.rank, status.attempt, time.monotonic_ns())
 
     def exited(self, rank: Producer, status: Status, seen_alive: bool) -> None:
         """Record that a rank is gone without having said so.
@@ -49,43 +53,60 @@ class Witness:
         else:
             return  # of an earlier boot, whose clock is not ours; its last record has to do
         event = RankExited(by="unknown", process_id=rank.process_id)
-        self._record(event, rank, status.attempt, monotonic)
+        self._record(event, rank, rank.rank, status.attempt, monotonic)
 
     def lost(self, gap: Gap) -> None:
         """Record that damaged blocks swallowed records."""
         reason = f"{gap.blocks} damaged blocks in the spool of producer {gap.producer.producer}"
         event = Dropped(count=gap.records, reason=reason)
-        self._record(event, gap.producer, None, time.monotonic_ns())
+        self._record(event, gap.producer, gap.producer.rank, None, time.monotonic_ns())
+
+    def clock(self, rank: Producer, event: Clock) -> None:
+        """Record how far the clock of a rank's node is off."""
+        self._record(event, rank, None, None, time.monotonic_ns())
 
     def forget_all_but(self, runs: Collection[str | None]) -> None:
         """Close the spools of runs that have no rank left on this node."""
         for key in [key for key in self._writers if key[0] not in runs]:
-            self._writers.pop(key).close(delay=0.0)
+            for writer in self._writers.pop(key).values():
+                writer.close(delay=0.0)
 
     def close(self) -> None:
         """Close every spool."""
         self.forget_all_but(())
 
-    def _record(self, event: Event, rank: Producer, attempt: str | None, monotonic: int) -> None:
+    def _record(
+        self,
+        event: Event,
+        source: Producer,
+        rank: int | None,
+        attempt: str | None,
+        monotonic: int,
+    ) -> None:
         try:
-            writer = self._writer(rank)
+            writer = self._writer(source)
         except OSError as error:
-            _log.error("cannot record %s of run %s: %s", event.name, rank.run, error)
+            _log.error("cannot record %s of run %s: %s", event.name, source.run, error)
             return
         wall = time.time_ns() + monotonic - time.monotonic_ns()
-        writer.event(event, attempt, rank.rank, monotonic, wall)
+        writer.event(event, attempt, rank, monotonic, wall)
 
     def _writer(self, rank: Producer) -> SpoolWriter:
-        key = (rank.run, rank.node)
-        if key not in self._writers:
-            producer = Producer(
-                producer=uuid.uuid4().hex,
-                anchor=time.time_ns() - time.monotonic_ns(),
-                run=rank.run,
-                rank=None,
-                node=rank.node,
-                boot_id=self._boot_id,
-                process_id=self._process_id,
-            )
-            self._writers[key] = SpoolWriter(self._folder, producer, _LIMIT)
-        return self._writers[key]
+        writers = self._writers.setdefault((rank.run, rank.node), {})
+        # The anchor of an earlier boot belongs to another monotonic clock.
+        same_boot = rank.boot_id == self._boot_id
+        anchor = rank.anchor if same_boot else time.time_ns() - time.monotonic_ns()
+        for known, writer in writers.items():
+            if abs(known - anchor) < _SAME_ANCHOR:
+                return writer
+        producer = Producer(
+            producer=uuid.uuid4().hex,
+            anchor=anchor,
+            run=rank.run,
+            rank=None,
+            node=rank.node,
+            boot_id=self._boot_id,
+            process_id=self._process_id,
+        )
+        writers[anchor] = SpoolWriter(self._folder, producer, _LIMIT)
+        return writers[anchor]

@@ -1,7 +1,9 @@
-"""A real HTTP server that takes OTLP logs and answers as a test tells it."""
+"""A real HTTP server that takes OTLP logs and answers as a test tells it, its time included."""
 
 import gzip
+import json
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -25,6 +27,7 @@ class OtlpEndpoint:
         self.requests: list[list[Envelope]] = []
         self.headers: list[dict[str, str]] = []
         self.address = ""
+        self.clock: Callable[[], int] = time.time_ns
 
     def take(self, headers: dict[str, str], body: bytes) -> Status:
         """Decode one request, and keep it where the answer is 200."""
@@ -53,6 +56,14 @@ def otlp_endpoint(port: int = 0) -> Iterator[OtlpEndpoint]:
             for name, value in {**headers, "content-length": "0"}.items():
                 self.send_header(name, value)
             self.end_headers()
+
+        def do_GET(self) -> None:  # the base class's name
+            found = self.path == "/api/v1/clock"
+            body = json.dumps({"time": endpoint.clock()}).encode() if found else b""
+            self.send_response(200 if found else 404)
+            self.send_header("content-length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
 
         def log_message(self, *_: object) -> None:
             """Stay silent."""

@@ -274,6 +274,20 @@ METRICS: Mapping[str, Metric] = {
             description="Ranges of sequence numbers that are missing between stored ones.",
         ),
         Metric(
+            name="headway_clock_offset_seconds",
+            kind="gauge",
+            description="Collector's clock minus the clock that stamps the node's events.",
+            unit="seconds",
+            labels=("node",),
+        ),
+        Metric(
+            name="headway_clock_error_seconds",
+            kind="gauge",
+            description="Largest error of the node's clock offset: half the shortest round trip.",
+            unit="seconds",
+            labels=("node",),
+        ),
+        Metric(
             name="headway_agent_shipped_records_total",
             kind="counter",
             description="Spool records that the collector acknowledged.",

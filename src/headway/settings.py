@@ -56,6 +56,9 @@ class AgentSettings(Settings):
     token: Annotated[str | None, "Token for the collector."] = None
     interval: Annotated[float, "Seconds between two looks at the spools."] = 1.0
     batch: Annotated[int, "Most records in one export."] = 5000
+    clock_interval: Annotated[
+        float, "Seconds between two comparisons of the node's clock with the collector's."
+    ] = 60.0
     host: Annotated[str, "Address of the agent's own metrics."] = "127.0.0.1"
     port: Annotated[int, "Port of the agent's own metrics; 0 chooses a free one."] = 8751
     state: Annotated[Path | None, "Folder for what the agent remembers; default: the spools'."] = (
