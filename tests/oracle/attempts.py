@@ -137,6 +137,15 @@ class Attempt:
             return max(phases, key=lambda phase: (phase.begin, -(phase.end or 0)))
         return steps[0] if steps else None
 
+    def in_vain(self, phase: Phase) -> bool:
+        """Say whether a load failed after a load's begin and before the next step was done."""
+        if phase.name != "checkpoint_load":
+            return False
+        failures = [fact.time for fact in self.of(CheckpointLoadFailed)]
+        failures += [p.end or 0 for p in self.phases if p.name == phase.name and p.failed]
+        until = min((g.end for g in self.group if g.end > phase.begin), default=None)
+        return any(phase.begin < t and (until is None or t <= until) for t in failures)
+
     def edges(self, begin: int, end: int) -> list[int]:
         """Return where a stretch of time must be cut so that no rank's leaf changes within."""
         times = {begin, end}
@@ -179,15 +188,15 @@ def attempts(evidence: Evidence) -> list[Attempt]:
         )
         _lifetime(attempt)
         found.append(attempt)
-    found.sort(key=lambda attempt: (attempt.begin, attempt.facts[0].order if attempt.facts else ()))
+    found.sort(key=lambda attempt: (attempt.begin, attempt.name))
     for number, attempt in enumerate(found):
         attempt.number = number
     _adopt(evidence, found)
     for attempt in found:
         _exits(attempt)
         _build(attempt, found)
-        while long := _long_summary(attempt, found):
-            attempt.long.append(long)
+        while long := _long_summaries(attempt, found):
+            attempt.long += long
             _build(attempt, found)
     return found
 
@@ -206,8 +215,9 @@ def _build(attempt: Attempt, found: Sequence[Attempt]) -> None:
         g.slack = slack(attempt, found, number)
 
 
-def _long_summary(attempt: Attempt, found: Sequence[Attempt]) -> Done | None:
-    """Return a summary whose longest step is over the limit and not yet treated as one step."""
+def _long_summaries(attempt: Attempt, found: Sequence[Attempt]) -> list[Done]:
+    """Return summaries whose longest step is over the limit and not yet treated as one step."""
+    long = []
     for done in attempt.done:
         if done in attempt.long or done.longest is None or done.longest_step is None:
             continue
@@ -217,8 +227,8 @@ def _long_summary(attempt: Attempt, found: Sequence[Attempt]) -> Done | None:
             continue
         most = limit(usual(attempt, found, firsts[-1]))
         if most is not None and done.longest > most:
-            return done
-    return None
+            long.append(done)
+    return long
 
 
 def _lifetime(attempt: Attempt) -> None:
@@ -233,7 +243,8 @@ def _lifetime(attempt: Attempt) -> None:
         assert isinstance(event, AttemptStarted)
         attempt.layer = event.layer
         return
-    signs = [fact.time for fact in mine] + [step.start - step.wait for step in attempt.done]
+    signs = [fact.time for fact in mine]
+    signs += [step.start - step.wait if step.detail else step.start for step in attempt.done]
     for fact in mine:
         if isinstance(fact.event, PhaseEnded):
             signs.append(fact.time - fact.event.duration)
@@ -323,9 +334,7 @@ def _rank_steps(attempt: Attempt) -> None:
     for done in attempt.done:
         segment = max((s.number for s in attempt.segments if s.opened <= done.start), default=0)
         for number, (start, end) in enumerate(_expand(attempt, done)):
-            share = done.wait
-            if not done.detail:
-                share = done.wait * (number + 1) // done.count - done.wait * number // done.count
+            share = done.wait * (number + 1) // done.total - done.wait * number // done.total
             step = RankStep(
                 done.rank,
                 done.first + number,
@@ -344,7 +353,7 @@ def _rank_steps(attempt: Attempt) -> None:
 
 def _expand(attempt: Attempt, done: Done) -> list[tuple[int, int]]:
     """Return start and end of each step of a record; a summary spreads them evenly."""
-    duration = done.end - done.start
+    duration = done.whole - done.start
     if done in attempt.long:
         assert done.longest is not None
         assert done.longest_step is not None
@@ -355,7 +364,7 @@ def _expand(attempt: Attempt, done: Done) -> list[tuple[int, int]]:
             for n in range(before, done.count)
         ]
         return list(itertools.pairwise(edges))
-    edges = [done.start + duration * n // done.count for n in range(done.count + 1)]
+    edges = [done.start + duration * n // done.total for n in range(done.count + 1)]
     return list(itertools.pairwise(edges))
 
 
@@ -439,7 +448,8 @@ def _group(attempt: Attempt) -> None:
     for segment, number in keys:
         reports = [s for k, s in attempt.steps.items() if k[:2] == (segment, number)]
         if previous is None:
-            previous = max(attempt.begin, min(_reach(attempt, step) for step in reports))
+            firsts = {rank: step for (_, _, rank), step in sorted(attempt.steps.items(), reverse=True)}
+            previous = max(attempt.begin, min(_reach(attempt, s) for s in firsts.values()))
         end = max(previous, max(step.end for step in reports))
         attempt.group.append(GroupStep(attempt.number, segment, number, previous, end))
         attempt.segments[segment].steps.append(number)
@@ -557,10 +567,3 @@ def _period(attempt: Attempt, a: GroupStep, b: GroupStep) -> int:
                 if isinstance(group_leaf(attempt, g, g.critical, p), str)
             )
     return total
-
-
-def failed_loads_until(attempt: Attempt, before: int) -> int:
-    """Return the time of the last failed load before a moment; the loads up to it were in vain."""
-    times = [fact.time for fact in attempt.of(CheckpointLoadFailed)]
-    times += [p.end or 0 for p in attempt.phases if p.name == "checkpoint_load" and p.failed]
-    return max((time for time in times if time <= before), default=0)

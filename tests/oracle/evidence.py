@@ -28,14 +28,19 @@ class Fact:
 
 @dataclass(frozen=True)
 class Done:
-    """One completed step of one rank, or a summary of several with `count` over 1."""
+    """One completed step of one rank, or the first `count` steps of a summary of `total`.
+
+    `end` is that of the last step that counts, `whole` that of the record.
+    """
 
     attempt: str
     rank: int
     first: int
     count: int
+    total: int
     start: int
     end: int
+    whole: int
     wait: int
     detail: bool
     longest: int | None = None
@@ -134,8 +139,10 @@ def _done(envelope: Envelope, correction: int, as_of: int) -> list[Done]:
                 rank=rank,
                 first=event.first_step + number,
                 count=1,
+                total=1,
                 start=step.start + correction,
                 end=step.start + step.duration + correction,
+                whole=step.start + step.duration + correction,
                 wait=step.data_wait,
                 detail=True,
             )
@@ -152,7 +159,7 @@ def _done(envelope: Envelope, correction: int, as_of: int) -> list[Done]:
     if not count:
         return []
     longest, longest_step = event.longest, event.longest_step
-    if longest_step is not None and longest_step >= event.first_step + count:
+    if count < event.num_steps or count == 1:
         longest = longest_step = None
     return [
         Done(
@@ -160,9 +167,11 @@ def _done(envelope: Envelope, correction: int, as_of: int) -> list[Done]:
             rank=rank,
             first=event.first_step,
             count=count,
+            total=event.num_steps,
             start=start,
             end=ends[count - 1],
-            wait=(event.data_wait or 0) * count // event.num_steps,
+            whole=ends[-1],
+            wait=event.data_wait or 0,
             detail=False,
             longest=longest,
             longest_step=longest_step,

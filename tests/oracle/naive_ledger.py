@@ -11,9 +11,11 @@ from dataclasses import dataclass, field
 
 from headway.events import (
     Allocation,
+    AttemptStarted,
     CheckpointFinalized,
     CheckpointScheduled,
     Envelope,
+    Note,
     PhaseEnded,
     RankExited,
     RestartPhase,
@@ -25,7 +27,6 @@ from oracle.attempts import (
     GroupStep,
     Phase,
     attempts,
-    failed_loads_until,
     group_leaf,
     last_evidence,
     limit,
@@ -110,13 +111,14 @@ class _Run:
         self.attempts = found
         self.start = start
         self.times = self._evidence_times()
-        ends = evidence.of(RunEnded)
+        begun = [fact.time for fact in evidence.of(AttemptStarted)]
+        ends = [f for f in evidence.of(RunEnded) if not any(time > f.time for time in begun)]
         self.reason: str | None = None
         self.abandoned = False
         self.end = as_of
         if ends:
-            assert isinstance(ends[0].event, RunEnded)
-            self.end, self.reason = ends[0].time, ends[0].event.reason
+            assert isinstance(ends[-1].event, RunEnded)
+            self.end, self.reason = ends[-1].time, ends[-1].event.reason
         elif as_of - self.times[-1] >= DAY:
             self.end, self.abandoned = self.times[-1], True
         self.end = max(self.end, start)
@@ -129,7 +131,7 @@ class _Run:
         self._claim_between()
 
     def _evidence_times(self) -> list[int]:
-        times = [fact.time for fact in self.evidence.facts]
+        times = [f.time for f in self.evidence.facts if not isinstance(f.event, Note)]
         for step in self.evidence.done:
             times += [step.start, step.end]
         for fact in self.evidence.of(PhaseEnded):
@@ -191,7 +193,6 @@ class _Run:
         group_from = first.begin if first else attempt.end
         end = max(first.start, first.begin) if first else attempt.end
         end = min(end, first.end) if first else end
-        in_vain = failed_loads_until(attempt, end)
         for a, b in pieces(sorted({*attempt.edges(attempt.begin, end), group_from})):
             leaves = [
                 leaf
@@ -202,8 +203,7 @@ class _Run:
             carved = [
                 leaf
                 for leaf in leaves
-                if leaf.name not in BEFORE_STEPS
-                and not (leaf.name == "checkpoint_load" and leaf.begin < in_vain)
+                if leaf.name not in BEFORE_STEPS and not attempt.in_vain(leaf)
             ]
             if carved:
                 self._add(attempt, a, b, DONE, carved[0].name)
@@ -220,7 +220,6 @@ class _Run:
                 self._add(attempt, phase.begin, attempt.end, OPEN, category, _part(phase.name))
             else:
                 self._add(attempt, phase.begin, attempt.end, OPEN, phase.name)
-            return
 
     def _claim_step(self, attempt: Attempt, g: GroupStep, first: bool) -> None:
         """One group step with the leaf phases of its critical rank (rules 14 to 16 and 19)."""
@@ -231,7 +230,7 @@ class _Run:
         for a, b, leaf in leaves:
             if isinstance(leaf, Phase):
                 if not first or a >= g.start:
-                    self._add(attempt, a, b, DONE, *self._phase(attempt, leaf, g.end))
+                    self._add(attempt, a, b, DONE, *self._phase(attempt, leaf))
             elif leaf == "step":
                 middle = min(b, a + kept)
                 self._add(attempt, a, middle, STEP, "step", step=g)
@@ -245,14 +244,10 @@ class _Run:
                 self._add(attempt, a, middle, NOTHING, "unattributed")
                 slack -= b - middle
 
-    def _phase(self, attempt: Attempt, phase: Phase, before: int) -> tuple[str, str | None]:
+    def _phase(self, attempt: Attempt, phase: Phase) -> tuple[str, str | None]:
         """Return category and part of a closed phase after the first step."""
-        if phase.name != "checkpoint_load":
-            return phase.name, None
-        stepped_later = any(
-            g.end >= (phase.end or 0) and g.end > phase.begin for g in attempt.group
-        )
-        if phase.begin < failed_loads_until(attempt, before) or not stepped_later:
+        stepped_later = any(g.end >= (phase.end or 0) for g in attempt.group)
+        if attempt.in_vain(phase) or (phase.name == "checkpoint_load" and not stepped_later):
             return "restart", "load_failed"
         return phase.name, None
 
@@ -278,7 +273,7 @@ class _Run:
             open_ones = [p for p in found.cut if p.begin <= a and (p.end is None or a < p.end)]
             open_ones.sort(key=lambda p: (p.rank, -p.begin))
             if leaves:
-                self._add(attempt, a, b, DONE, *self._phase(attempt, leaves[0], attempt.end))
+                self._add(attempt, a, b, DONE, *self._phase(attempt, leaves[0]))
             elif open_ones:
                 category, part = _open(open_ones[0].name, live)
                 self._add(attempt, a, b, CUT, category, part, last if category == "step" else None)
@@ -293,10 +288,10 @@ class _Run:
     def _claim_stop(self, attempt: Attempt, stop: tuple[int, int], cut: Sequence[Phase]) -> None:
         """An announced stop, less the saves that it cut short (rule 22)."""
         begin, end = stop
-        self._add(attempt, begin, end, STOP, "restart", "teardown")
         for phase in cut:
             if phase.name == "checkpoint_save":
-                self._add(attempt, max(phase.begin, begin), end, DONE, phase.name)
+                self._add(attempt, max(phase.begin, begin), end, STOP, phase.name)
+        self._add(attempt, begin, end, STOP, "restart", "teardown")
 
     # What happens while no rank is alive
 
@@ -403,7 +398,7 @@ class _Run:
             intervals=_joined(intervals),
             highest_step=max((key[2] for key in keys), default=0),
             executed_steps=len(keys),
-            surviving_steps=sum(map(self.lineage.survives, keys)),
+            surviving_steps=sum(self._fate(key)[0] == "productive" for key in keys),
             attempts=len(self.attempts),
             failed_starts=sum(
                 not attempt.group and state != "live"
@@ -427,13 +422,17 @@ class _Run:
         return self._category(min(mine, key=lambda claim: claim.level))
 
     def _category(self, claim: Claim) -> tuple[str, str | None]:
-        """Return the category and part of a claim; a step's depends on survival."""
+        """Return the category and part of a claim."""
         if claim.category != "step":
             return claim.category, claim.part
         assert claim.key is not None
-        if not self.lineage.survives(claim.key):
+        return self._fate(claim.key)
+
+    def _fate(self, key: tuple[int, int, int]) -> tuple[str, str]:
+        """Return what became of a completed step (rules 7, 10 and 12)."""
+        if not self.lineage.survives(key):
             return "rolled_back", "whole"
-        if claim.key[2] <= self.lineage.held:
+        if key[2] <= self.lineage.held:
             return "productive", "durable"
         ever = bool(self.evidence.of(CheckpointScheduled, CheckpointFinalized))
         if self.abandoned or (self.reason == "failed" and ever):

@@ -27,6 +27,8 @@ class Checkpoint:
     scheduled: int
     tier: str | None
     durable: bool = False
+    finalized: int | None = None
+    failed: int | None = None
 
 
 @dataclass(frozen=True)
@@ -100,10 +102,9 @@ def _parent(
         )
     if segment.checkpoint is not None:
         known = {(s.attempt, s.number): s for s in earlier}
-        for checkpoint in reversed(checkpoints):
-            fits = checkpoint.name == segment.checkpoint and checkpoint.scheduled <= when
-            if fits and checkpoint.writer in known:
-                return known[checkpoint.writer]
+        save = _read_back([c for c in checkpoints if c.writer in known], segment.checkpoint, when)
+        if save is not None:
+            return known[save.writer]
     for other in reversed(earlier):
         if (restored(other) or 0) < low <= max(other.steps, default=0):
             return other
@@ -115,9 +116,11 @@ def _checkpoints(evidence: Evidence, found: Sequence[Attempt]) -> list[Checkpoin
     names = {attempt.name: attempt for attempt in found}
     saves: list[Checkpoint] = []
 
-    def newest(fact: Fact, name: str | None) -> Checkpoint | None:
+    def completed(fact: Fact, name: str) -> Checkpoint | None:
+        """Return the save that a word about its completion means: the attempt's own if any."""
         fits = [c for c in saves if c.name == name and c.scheduled <= fact.time]
-        return fits[-1] if fits else None
+        own = [c for c in fits if found[c.writer[0]].name == fact.attempt]
+        return next(reversed(own or fits), None)
 
     scheduled = evidence.of(CheckpointScheduled)
     for fact in scheduled:
@@ -135,10 +138,28 @@ def _checkpoints(evidence: Evidence, found: Sequence[Attempt]) -> list[Checkpoin
         assert isinstance(
             event, CheckpointFinalized | CheckpointFailed | CheckpointLoadFailed | Resumed
         )
-        save = newest(fact, event.checkpoint)
+        if event.checkpoint is None:
+            continue
+        if isinstance(event, CheckpointFinalized | CheckpointFailed):
+            save = completed(fact, event.checkpoint)
+        else:
+            save = _read_back(saves, event.checkpoint, fact.time)
         if save is None:
             continue
         save.durable = isinstance(event, CheckpointFinalized | Resumed)
+        if isinstance(event, CheckpointFinalized) and save.finalized is None:
+            save.finalized = fact.time
+        if isinstance(event, CheckpointFailed):
+            save.failed = fact.time
         if isinstance(event, CheckpointFinalized) and event.tier is not None:
             save.tier = event.tier
     return saves
+
+
+def _read_back(saves: Sequence[Checkpoint], name: str, when: int) -> Checkpoint | None:
+    """Return the save that a load at that time read: the newest that was completed by then, else
+    the newest that had not failed."""
+    fits = [c for c in saves if c.name == name and c.scheduled <= when]
+    done = [c for c in fits if c.finalized is not None and c.finalized <= when]
+    alive = [c for c in fits if c.failed is None or c.failed > when]
+    return next(reversed(done or alive or fits), None)

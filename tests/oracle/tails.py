@@ -104,14 +104,16 @@ def _breakages(attempt: Attempt, stepped: int) -> list[Breakage]:
         event = fact.event
         if isinstance(event, Fault):
             start, own = nobody_knows, False
-            if event.ran_for is not None:
-                start, own = max(stepped, fact.time - event.ran_for), True
+            waited = event.timeout if event.kind in WATCHDOGS else None
+            waited = waited if event.ran_for is None else event.ran_for
+            if waited is not None:
+                start, own = max(stepped, fact.time - waited), True
             elif event.kind in OWN_TIME:
                 start, own = fact.time, True
             rank = fact.rank if fact.rank is not None else event.suspect_rank
             watchdog = event.ran_for is not None or event.kind in WATCHDOGS
             found.append(Breakage(start, own, fact.time, rank, watchdog))
-        elif isinstance(event, AttemptEnded | RankExited):
+        elif isinstance(event, AttemptEnded | RankExited) and fact.rank is not None:
             by = event.by if isinstance(event, RankExited) else "unknown"
             died = event.signal is not None or event.exit_code not in (None, 0)
             if died and by not in OUTSIDERS:
@@ -133,7 +135,7 @@ def _teardown(attempt: Attempt, culprit: int | None, broken: bool) -> list[int]:
         event = fact.event
         if isinstance(event, RestartPhase) and event.phase in ("abort", "stop_workers"):
             times.append(fact.time)
-        elif isinstance(event, AttemptEnded | RankExited):
+        elif isinstance(event, AttemptEnded | RankExited) and fact.rank is not None:
             outsider = isinstance(event, RankExited) and event.by in OUTSIDERS
             peer = broken and fact.rank != culprit and event.signal is not None
             if outsider or peer:

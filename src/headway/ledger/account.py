@@ -42,6 +42,8 @@ class Account:
     around: list[Piece]
     segments: list[Segment]
     broken: Breakage
+    lead: Piece | None = None
+    """What goes on after its end, until a launcher saw that it ended."""
     shared: list[Owned] = field(default_factory=list)
     """Stretches taken out of the columns because another attempt ran at the same time."""
     _work: Times = field(init=False)
@@ -58,9 +60,13 @@ class Account:
         steps = self.steps
         if steps is not None:
             steps = replace(
-                steps, work=steps.work.copy(), wait=steps.wait.copy(), pieces=list(steps.pieces)
+                steps,
+                work=steps.work.copy(),
+                wait=steps.wait.copy(),
+                late=steps.late.copy(),
+                pieces=list(steps.pieces),
             )
-        return Account(self.attempt, steps, list(self.around), self.segments, self.broken)
+        return replace(self, steps=steps, around=list(self.around), shared=[])
 
     def __post_init__(self) -> None:
         self.freeze()
@@ -70,7 +76,7 @@ class Account:
         empty = np.zeros(1, dtype=np.int64)
         steps = self.steps
         self._work = empty if steps is None else np.concatenate([empty, np.cumsum(steps.work)])
-        self._wait = empty if steps is None else np.concatenate([empty, np.cumsum(steps.wait)])
+        self._wait = empty if steps is None else np.concatenate([empty, np.cumsum(steps.wait + steps.late)])
         self._starts = [] if steps is None else [piece.start for piece in steps.pieces]
         stretches: list[tuple[int, int]] = [(p.start, p.end) for p in self.around]
         stretches += [(owned.start, owned.end) for owned in self.shared]
@@ -179,9 +185,12 @@ class Account:
             for piece in steps.pieces[bisect_left(self._starts, begin) :]
             if piece.start < end
         ]
-        start, wait = int(steps.start[row]), int(steps.wait[row])
+        start, wait, late = int(steps.start[row]), int(steps.wait[row]), int(steps.late[row])
         if wait:
             taken.append(Owned(start - wait, start, "data_wait", None, row))
+        if late:
+            finish = int(steps.late_end[row])
+            taken.append(Owned(finish - late, finish, "data_wait", None, row))
         taken.sort()
         if steps.work[row] == 0:
             return taken

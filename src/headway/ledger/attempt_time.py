@@ -8,11 +8,11 @@ first evidence of teardown, the teardown, what was cut short, the gap.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from headway.events import RestartPhase
 from headway.ledger.attempts import Attempt, Phase, RankLog
 from headway.ledger.breakage import Breakage, breakage, last_done, stop_of
 from headway.ledger.group import GroupSteps, Pace
 from headway.ledger.pieces import Piece, clip, innermost, is_carved, paint
+from headway.ledger.ranksteps import LOAD_FAILED, phases_without_steps
 
 PARTS = ("import", "rendezvous", "model", "warmup")
 """Phases that only name a part of start-up."""
@@ -27,8 +27,7 @@ class Closing:
     """How an attempt's last stretch is to be read.
 
     `end` is its end, or `as_of` while it lives; `finished` says that the run ended with it; `base`
-    is the category of its time before a step; `states` what launchers and wrappers said from its
-    last step to the begin of the next attempt.
+    is the category of its time before a step; `following` is the begin of the next attempt.
     """
 
     end: int
@@ -36,27 +35,37 @@ class Closing:
     finished: bool
     base: str
     pace: Pace
-    states: tuple[tuple[int, RestartPhase], ...]
+    following: int | None
 
 
-def attempt_pieces(
-    attempt: Attempt, steps: GroupSteps | None, closing: Closing
-) -> tuple[list[Piece], Breakage]:
-    """Cover an attempt's time around its steps, and tell how it broke."""
-    phases = {
-        rank: log.phases if steps is None else steps.phases.get(rank, log.phases)
-        for rank, log in attempt.ranks.items()
-    }
-    start = attempt.begin if steps is None else steps.last_end
-    broken = breakage(attempt, phases, closing, start)
-    if steps is None and not closing.alive:
-        failed = Piece(attempt.begin, closing.end, "restart", "failed_start")
+@dataclass(frozen=True, slots=True)
+class Around:
+    """An attempt's time around its steps, how it broke, and what goes on after its end."""
+
+    pieces: list[Piece]
+    broken: Breakage
+    lead: Piece | None = None
+
+
+def attempt_pieces(attempt: Attempt, steps: GroupSteps | None, closing: Closing) -> Around:
+    """Cover an attempt's time around its steps."""
+    if steps is None:
+        phases = phases_without_steps(attempt)
+        start = attempt.begin
+    else:
+        phases, start = steps.phases, steps.last_end
+    failed = steps is None and not closing.alive
+    broken = breakage(attempt, phases, closing, start, failed)
+    if failed:
+        whole = Piece(attempt.begin, closing.end, "restart", "failed_start")
         stalled = [] if broken.watchdog is None else _stall(broken.watchdog, broken.teardown)
-        return paint(attempt.begin, closing.end, [stalled], failed), broken
-    before: list[Piece] = []
-    if steps is not None:
-        before = _before_first_step(attempt, steps, closing.base, phases)
-    return before + _after(attempt, steps, phases, closing, broken, start), broken
+        stalled = clip(stalled, attempt.begin, closing.end)
+        lead = Piece(closing.end, broken.teardown, "restart", "failed_start")
+        return Around(paint(attempt.begin, closing.end, [stalled], whole), broken, lead)
+    before = [] if steps is None else _before_first_step(attempt, steps, closing.base, phases)
+    after, stalled = _after(attempt, steps, phases, closing, broken, start)
+    lead = stalled[0]._replace(start=closing.end) if stalled and steps is not None else None
+    return Around(before + after, broken, lead)
 
 
 def _before_first_step(
@@ -64,40 +73,26 @@ def _before_first_step(
 ) -> list[Piece]:
     """Cover the stretch from the attempt's begin to its first step (rule 17)."""
     end = int(steps.begin[0])
-    lead = phases[steps.lead_rank]
-    shared = _startup(phases, base, _failed_until(attempt, phases, end))
-    own = _startup({steps.lead_rank: lead}, base, _failed_until(attempt, phases, end))
+    waits = [Phase(*wait, "data_wait") for wait in steps.lead_wait]
+    shared = _startup(phases, base)
+    own = _startup({steps.lead_rank: [*phases[steps.lead_rank], *waits]}, base)
     layers = [
         *(clip(layer, attempt.begin, steps.lead_from) for layer in shared),
-        *(clip(layer, steps.lead_from, end) for layer in own[:1]),
-        steps.lead_wait,
-        *(clip(layer, steps.lead_from, end) for layer in own[1:]),
+        *(clip(layer, steps.lead_from, end) for layer in own),
     ]
     return paint(attempt.begin, end, layers, Piece(0, 0, base, "other"))
 
 
-def _failed_until(attempt: Attempt, phases: dict[int, list[Phase]], before: int) -> int:
-    """Return the time of the last failed load; the loads up to it were in vain."""
-    times = list(attempt.load_failures)
-    times += [
-        phase.end
-        for listed in phases.values()
-        for phase in listed
-        if phase.name == "checkpoint_load" and phase.failed and phase.end is not None
-    ]
-    return max((time for time in times if time <= before), default=attempt.begin)
-
-
-def _startup(phases: dict[int, list[Phase]], base: str, failed: int) -> list[list[Piece]]:
+def _startup(phases: dict[int, list[Phase]], base: str) -> list[list[Piece]]:
     """Return the leaves of start-up: what owns its time, then parts, the lowest rank first."""
     owned, parts = [], []
     for rank in sorted(phases):
-        for leaf in _named(phases[rank], (*PARTS, "startup")):
+        for leaf in _named(phases[rank], BEFORE_STEPS):
             if leaf.category in BEFORE_STEPS:
                 part = leaf.category if leaf.category in PARTS else "other"
                 parts.append([leaf._replace(category=base, part=part)])
-            elif leaf.category == "checkpoint_load" and leaf.start < failed:
-                parts.append([leaf._replace(category=base, part="load_failed")])
+            elif leaf.category == LOAD_FAILED:
+                parts.append([leaf._replace(category=base, part=LOAD_FAILED)])
             else:
                 owned.append(leaf)
     return [owned, *parts]
@@ -107,10 +102,10 @@ def _named(phases: Iterable[Phase], extra: Sequence[str]) -> list[Piece]:
     return innermost(
         (phase.start, phase.end, phase.name, phase.start, phase.end)
         for phase in phases
-        if phase.end is not None
+        if phase.is_closed
+        and phase.end is not None
         and phase.end > phase.start
-        and (is_carved(phase.name) or phase.name in extra)
-        and not (phase.failed and phase.name != "checkpoint_load")
+        and (is_carved(phase.name) or phase.name in (LOAD_FAILED, *extra))
     )
 
 
@@ -121,17 +116,17 @@ def _after(
     closing: Closing,
     broken: Breakage,
     start: int,
-) -> list[Piece]:
-    """Cover the stretch from the last completed step (or the begin) to the attempt's end."""
-    end = closing.end
-    if start >= end:
-        return []
-    done = last_done(phases, start)
+) -> tuple[list[Piece], list[Piece]]:
+    """Cover the stretch from the last completed step (or the begin) to the attempt's end.
+
+    Returns the stall, which may go on after that end, too.
+    """
+    end, done = closing.end, broken.done
     cut = _cut_short(attempt, phases, done, closing)
     stop = stop_of(attempt, start)
     stalls = [] if broken.fault is None else [max(done, broken.fault)]
-    over = min(broken.teardown, end)
-    struck = max(done, min([over, *broken.own, *([] if stop is None else [stop[0]])]))
+    over = broken.teardown
+    struck = max(done, min([over, end, *broken.own, *([] if stop is None else [stop[0]])]))
     clean = not stalls and stop is None and not broken.torn and not closing.alive
     clean = clean and (closing.finished or attempt.ended)
     if steps is not None:
@@ -143,17 +138,24 @@ def _after(
                 for _, phase in cut
                 if closing.pace.is_too_long((phase.end or struck) - phase.start)
             ]
-    layers = [
-        *_closed(attempt, steps, phases, closing, start),
+    stalled = _stall(min(stalls), over) if stalls else []
+    opened = [[_open(phase, closing, steps, end)] for _, phase in cut]
+    broke = [
         *_stopped(stop, cut),
-        _stall(min(stalls), over) if stalls else [],
-        [Piece(max(done, broken.teardown), end, "restart", "teardown")] if broken.torn else [],
-        *([_open(phase, closing, steps, end)] for _, phase in cut),
+        stalled,
+        [Piece(max(done, over), end, "restart", "teardown")] if broken.torn else [],
     ]
     if steps is None:
-        layers.append([Piece(start, end, closing.base, "other")])
-    painted = paint(start, end, layers, UNKNOWN)
-    return _shared(painted, closing.pace.gap) if clean and steps is not None else painted
+        owned, *parts = _startup(phases, closing.base)
+        layers = [owned, *broke, *opened, *parts]
+        rest = Piece(0, 0, closing.base, "other")
+    else:
+        layers = [*_closed(phases, start, end), *broke, *opened]
+        rest = UNKNOWN
+    painted = paint(start, end, [clip(layer, start, end) for layer in layers], rest)
+    if clean and steps is not None:
+        painted = _shared(painted, closing.pace.gap)
+    return painted, stalled
 
 
 def _stall(begin: int, end: int) -> list[Piece]:
@@ -173,24 +175,16 @@ def _stopped(stop: tuple[int, int] | None, cut: Sequence[tuple[int, Phase]]) -> 
     return [*saves, [Piece(begin, end, "restart", "teardown")]]
 
 
-def _closed(
-    attempt: Attempt,
-    steps: GroupSteps | None,
-    phases: dict[int, list[Phase]],
-    closing: Closing,
-    start: int,
-) -> list[list[Piece]]:
+def _closed(phases: dict[int, list[Phase]], start: int, end: int) -> list[list[Piece]]:
     """Return the closed phases of all ranks after the last step, the lowest rank first."""
-    if steps is None:
-        return _startup(phases, closing.base, _failed_until(attempt, phases, closing.end))
     layers = []
     for rank in sorted(phases):
-        leaves = clip(_named(phases[rank], ()), start, closing.end)
+        leaves = clip(_named(phases[rank], ()), start, end)
         # a load after which nothing was trained gave nothing to train from
         layers.append(
             [
-                leaf._replace(category="restart", part="load_failed")
-                if leaf.category == "checkpoint_load"
+                leaf._replace(category="restart", part=LOAD_FAILED)
+                if leaf.category in ("checkpoint_load", LOAD_FAILED)
                 else leaf
                 for leaf in leaves
             ]
@@ -263,5 +257,5 @@ def _open(phase: Phase, closing: Closing, steps: GroupSteps | None, end: int) ->
     if phase.name == STEP:
         return piece if closing.alive else piece._replace(category="rolled_back", part="partial")
     if phase.name == "checkpoint_load" and steps is not None:
-        return piece._replace(category="restart", part="load_failed")
+        return piece._replace(category="restart", part=LOAD_FAILED)
     return piece if is_carved(phase.name) else piece._replace(category="unattributed")

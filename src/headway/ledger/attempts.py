@@ -1,13 +1,15 @@
 """Which events belong to which attempt, and when each attempt began and ended (rules 5, 8, 9).
 
-An attempt is bounded by its own identity, never inferred from step numbers. Events without an
-identity fall to the newest attempt that had begun by then.
+An attempt is bounded by its own identity, never inferred from step numbers. Exits, faults, stops
+and restart phases without an identity fall to the newest attempt that had begun by then.
 """
 
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+
+import numpy as np
 
 from headway.events import (
     AttemptEnded,
@@ -21,11 +23,9 @@ from headway.events import (
     RankExited,
     RestartPhase,
     Resumed,
-    Steps,
-    StepsSummary,
     StopAnnounced,
 )
-from headway.ledger.intake import Intake, Stamped
+from headway.ledger.intake import Intake, Stamped, order
 from headway.ledger.steps import StepRows, rows_of
 
 
@@ -37,6 +37,12 @@ class Phase:
     end: int | None
     name: str
     failed: bool = False
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether it ended and its rank went on; a failed load ends like any other phase."""
+        whole = not self.failed or self.name == "checkpoint_load"
+        return self.end is not None and self.name != "step" and whole
 
 
 @dataclass(slots=True)
@@ -56,6 +62,16 @@ class RankLog:
 
 
 @dataclass(slots=True)
+class Opening:
+    """When the attempt began to train from a state, and what `resumed` told of that state."""
+
+    opened: int
+    resumed: int | None = None
+    completed: int | None = None
+    checkpoint: str | None = None
+
+
+@dataclass(slots=True)
 class Attempt:
     """All events of one attempt; times in ns."""
 
@@ -66,10 +82,13 @@ class Attempt:
     begin: int = 0
     end: int = 0
     ended: bool = False
+    last_evidence: int = 0
     ranks: dict[int, RankLog] = field(default_factory=dict)
+    openings: list[Opening] = field(default_factory=list)
     faults: list[tuple[int, int | None, Fault]] = field(default_factory=list)
     stops: list[tuple[int, StopAnnounced]] = field(default_factory=list)
     exits: list[tuple[int, int, RankExited | AttemptEnded]] = field(default_factory=list)
+    said: list[tuple[int, RestartPhase]] = field(default_factory=list)
     load_failures: list[int] = field(default_factory=list)
 
     def survivors(self, time: int) -> int:
@@ -82,152 +101,215 @@ class Attempt:
         return len(self.ranks.keys() - gone)
 
 
+@dataclass(slots=True)
+class _Read:
+    """An attempt as it was read, and from what."""
+
+    version: int
+    adopted: list[Stamped]
+    attempt: Attempt
+    whole: bool
+
+
 class AttemptReader:
     """Reads the attempts of a run; one that heard nothing new is not read again."""
 
     def __init__(self) -> None:
-        self._read: dict[str, tuple[int, int, Attempt | None]] = {}
+        self._read: dict[str, _Read] = {}
 
     def read(self, intake: Intake, steps_until: int, as_of: int) -> list[Attempt]:
         """Return the attempts in the order in which they began.
 
         What lies after `as_of` is left out, steps are cut at `steps_until`.
         """
-        floating = _settled(intake, as_of)
-        names = dict.fromkeys([*intake.attempts, *floating])
-        attempts = [
-            attempt
-            for name in names
-            if (attempt := self._one(name, intake, floating, steps_until, as_of)) is not None
-        ]
-        attempts.sort(key=lambda attempt: (attempt.begin, attempt.identity))
+        found: dict[str, Attempt] = {}
+        for identity, bucket in intake.attempts.items():
+            known = self._read.get(identity)
+            if known is None or known.version != bucket.version or not known.whole:
+                adopted = [] if known is None else known.adopted
+                known = self._again(intake, identity, adopted, steps_until, as_of)
+            if known is not None:
+                found[identity] = known.attempt
+        attempts = sorted(found.values(), key=lambda attempt: (attempt.begin, attempt.identity))
+        for identity, events in _adopted(intake, attempts, as_of).items():
+            if self._read[identity].adopted != events:
+                # begin and ranks do not depend on what an attempt adopts
+                known = self._again(intake, identity, events, steps_until, as_of)
+                if known is not None:
+                    found[identity] = known.attempt
+        attempts = [found[attempt.identity] for attempt in attempts]
         for number, attempt in enumerate(attempts, start=1):
             attempt.number = number
         return attempts
 
-    def _one(
-        self,
-        identity: str,
-        intake: Intake,
-        floating: Mapping[str, list[Stamped]],
-        steps_until: int,
-        as_of: int,
-    ) -> Attempt | None:
-        bucket = intake.attempts.get(identity)
-        loose = floating.get(identity, [])
-        version = 0 if bucket is None else bucket.version
-        known = self._read.get(identity)
-        if known is not None and known[:2] == (version, len(loose)):
-            return known[2]
-        events = intake.sane([] if bucket is None else bucket.in_order(), as_of)
-        if loose:
-            events = sorted([*events, *loose], key=lambda event: event.time)
-        attempt = _read(identity, events, steps_until, as_of) if events else None
-        if events and events[-1].time <= min(steps_until, as_of):
-            self._read[identity] = version, len(loose), attempt
-        else:
+    def _again(
+        self, intake: Intake, identity: str, adopted: list[Stamped], steps_until: int, as_of: int
+    ) -> _Read | None:
+        bucket = intake.attempts[identity]
+        events = intake.sane(bucket.in_order(), as_of)
+        attempt = _read(identity, events, adopted, steps_until, as_of)
+        if attempt is None:
             self._read.pop(identity, None)
-        return attempt
+            return None
+        whole = events[-1].time <= min(steps_until, as_of)
+        self._read[identity] = _Read(bucket.version, adopted, attempt, whole)
+        return self._read[identity]
 
 
-def _settled(intake: Intake, as_of: int) -> Mapping[str, list[Stamped]]:
-    """Give events without an attempt to the newest attempt that had begun by then."""
-    found: dict[str, list[Stamped]] = defaultdict(list)
-    events = intake.sane(intake.floating.in_order(), as_of)
-    if not events:
-        return found
-    begins = sorted(
-        (bucket.in_order()[0].time, identity) for identity, bucket in intake.attempts.items()
-    )
-    times = [time for time, _ in begins]
-    for event in events:
-        if begins:
-            position = max(bisect_right(times, event.time) - 1, 0)
-            found[begins[position][1]].append(event)
-        else:
-            found[event.envelope.producer].append(event)
+def _adopted(
+    intake: Intake, attempts: Sequence[Attempt], as_of: int
+) -> Mapping[str, list[Stamped]]:
+    """Give events without an attempt to the newest one that had begun by then.
+
+    An event that names a rank falls to an attempt that has it. Every attempt is answered for.
+    """
+    found: dict[str, list[Stamped]] = {attempt.identity: [] for attempt in attempts}
+    begins = [attempt.begin for attempt in attempts]
+    for event in intake.sane(intake.floating.in_order(), as_of):
+        if event.time > as_of:
+            break
+        rank = event.envelope.rank
+        for attempt in reversed(attempts[: bisect_right(begins, event.time)]):
+            if rank is None or rank in attempt.ranks:
+                found[attempt.identity].append(event)
+                break
     return found
 
 
-def _read(identity: str, events: Sequence[Stamped], steps_until: int, as_of: int) -> Attempt | None:
+def _read(
+    identity: str,
+    own: Sequence[Stamped],
+    adopted: Sequence[Stamped],
+    steps_until: int,
+    as_of: int,
+) -> Attempt | None:
+    """Read an attempt from its own events and those it adopted; None if no rank shows in it."""
     attempt = Attempt(identity)
     began: dict[int, list[tuple[int, str]]] = defaultdict(list)
+    signs: list[int] = []
     layered = False
-    for event in events:
+    for event in own:
         rows = rows_of(event, steps_until)
-        if rows is None and (
-            event.time > as_of or isinstance(event.envelope.event, Steps | StepsSummary)
-        ):
+        if event.time > as_of and rows is None:
             continue
-        rank = event.envelope.rank if event.envelope.rank is not None else 0
+        time, rank, record = event.time, event.envelope.rank, event.envelope.event
+        if rank is None:
+            _about(attempt, time, None, record)
+            continue
         log = attempt.ranks.get(rank)
         if log is None:
             log = attempt.ranks[rank] = RankLog(rank)
         log.node = log.node or event.envelope.node
-        time, record = event.time, event.envelope.event
         if rows is not None:
             log.rows.append(rows)
             time = int(rows.end[-1])
+            signs.append(rows.reach)
+        elif isinstance(record, PhaseEnded):
+            begin = time - record.duration
+            log.phases.append(Phase(begin, time, record.phase, record.error is not None))
+            signs.append(begin)
+        elif isinstance(record, PhaseBegan):
+            began[rank].append((time, record.phase))
         elif isinstance(record, AttemptStarted):
             log.started = time if log.started is None else min(log.started, time)
             if record.world_size is not None:
                 attempt.world_size = record.world_size
             if not layered:
                 attempt.layer, layered = record.layer, True
-        elif isinstance(record, PhaseBegan):
-            began[rank].append((time, record.phase))
-        elif isinstance(record, PhaseEnded):
-            log.phases.append(
-                Phase(time - record.duration, time, record.phase, record.error is not None)
-            )
-        elif isinstance(record, Resumed):
-            log.resumed.append((time, record))
-        elif isinstance(record, CheckpointScheduled):
-            if record.blocking:
-                log.saves.append((time - record.blocking, time))
-        elif isinstance(record, Fault):
-            attempt.faults.append((time, event.envelope.rank, record))
-        elif isinstance(record, StopAnnounced):
-            attempt.stops.append((time, record))
-        elif isinstance(record, CheckpointLoadFailed):
-            attempt.load_failures.append(time)
-        elif isinstance(record, Heartbeat):
-            log.heartbeat = (time, record)
-        elif isinstance(record, AttemptEnded | RankExited):
-            attempt.exits.append((time, rank, record))
-            log.ended = time
+        else:
+            _of_rank(attempt, log, time, record)
+        signs.append(time)
         log.last_evidence = max(log.last_evidence, time)
     if not attempt.ranks:
         return None
-    for rank, opened in began.items():
-        _open_phases(attempt.ranks[rank], opened)
-    _bound_by_evidence(attempt, events)
+    for event in adopted:
+        _about(attempt, event.time, event.envelope.rank, event.envelope.event)
+    started = [log.started for log in attempt.ranks.values() if log.started is not None]
+    attempt.begin = min(started or signs)
+    attempt.last_evidence = max([*signs, *(event.time for event in adopted)])
+    for rank, log in attempt.ranks.items():
+        _settle_phases(log, began[rank], attempt.begin)
+    _find_end(attempt)
+    attempt.openings = _openings(attempt)
     return attempt
 
 
-def _open_phases(log: RankLog, began: list[tuple[int, str]]) -> None:
+def _about(attempt: Attempt, time: int, rank: int | None, record: object) -> None:
+    """Note what tells of the attempt as a whole, or of a rank's end."""
+    if isinstance(record, Fault):
+        attempt.faults.append((time, rank, record))
+    elif isinstance(record, StopAnnounced):
+        attempt.stops.append((time, record))
+    elif isinstance(record, CheckpointLoadFailed):
+        attempt.load_failures.append(time)
+    elif isinstance(record, RestartPhase):
+        attempt.said.append((time, record))
+    elif isinstance(record, AttemptEnded | RankExited) and rank in attempt.ranks:
+        attempt.exits.append((time, rank, record))
+        log = attempt.ranks[rank]
+        log.ended = time if log.ended is None else max(log.ended, time)
+
+
+def _of_rank(attempt: Attempt, log: RankLog, time: int, record: object) -> None:
+    if isinstance(record, Resumed):
+        log.resumed.append((time, record))
+    elif isinstance(record, CheckpointScheduled):
+        if record.blocking:
+            log.saves.append((time - record.blocking, time))
+    elif isinstance(record, Heartbeat):
+        log.heartbeat = (time, record)
+    else:
+        _about(attempt, time, log.rank, record)
+
+
+def _settle_phases(log: RankLog, began: Sequence[tuple[int, str]], begin: int) -> None:
+    """Join begins and ends; of phases that begin together the one that ended first is inner."""
     closed = {(phase.start, phase.name) for phase in log.phases}
     log.phases += [Phase(time, None, name) for time, name in began if (time, name) not in closed]
+    for phase in log.phases:
+        phase.start = max(phase.start, begin)
     log.phases.sort(key=lambda phase: phase.start)
+    log.saves = [(max(start, begin), end) for start, end in log.saves]
 
 
-def _bound_by_evidence(attempt: Attempt, events: Sequence[Stamped]) -> None:
-    """Find begin and end (rule 8): first process start, last exit, else the last evidence."""
-    logs = list(attempt.ranks.values())
-    started = [log.started for log in logs if log.started is not None]
-    signs = [rows.begin for log in logs for rows in log.rows]
-    signs += [phase.start for log in logs for phase in log.phases]
-    signs += [event.time for event in events[:1] if not signs or event.time < min(signs)]
-    attempt.begin = min(started or signs)
+def _find_end(attempt: Attempt) -> None:
+    """Find the attempt's end (rule 8): the last exit, for ranks without one their last record."""
+    logs = attempt.ranks.values()
     attempt.ended = all(log.ended is not None for log in logs)
     ends = [attempt.begin]
     for log in logs:
         ends.append(log.last_evidence if log.ended is None else log.ended)
         ends += [int(rows.end[-1]) for rows in log.rows]
-        for phase in log.phases:
-            phase.start = max(phase.start, attempt.begin)
-            ends.append(phase.start if phase.end is None else phase.end)
+        ends += [phase.end for phase in log.phases if phase.is_closed and phase.end is not None]
     attempt.end = max(ends)
+
+
+def _openings(attempt: Attempt) -> list[Opening]:
+    """Return the states trained from: a `resumed` of a rank that did steps opens another."""
+    found = [Opening(attempt.begin)]
+    resumed = [
+        (time, rank, record) for rank, log in attempt.ranks.items() for time, record in log.resumed
+    ]
+    for time, rank, record in sorted(resumed, key=lambda item: item[:2]):
+        if _stepped(attempt.ranks[rank], found[-1].opened, time):
+            found.append(Opening(time))
+        newest = found[-1]
+        newest.resumed, newest.completed, newest.checkpoint = (
+            time,
+            record.completed,
+            record.checkpoint,
+        )
+    return found
+
+
+def _stepped(log: RankLog, since: int, until: int) -> bool:
+    """Whether a rank began a step that it completed, between two times."""
+    for rows in log.rows:
+        starts = rows.start if rows.detail else rows.start[:1]
+        low, high = np.searchsorted(starts, [since, until])
+        if low < high:
+            return True
+    return False
 
 
 def launcher_states(facts: Iterable[Stamped], as_of: int) -> list[tuple[int, str, RestartPhase]]:

@@ -4,16 +4,16 @@ This module holds the order of the steps; each step's rules stand in their own m
 keeps what it derived from each attempt, so that reading again after new events costs what is new.
 """
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from headway.events import (
     Allocation,
     Dropped,
     Envelope,
     Misuse,
-    RestartPhase,
     RunConfigured,
     RunStarted,
 )
@@ -24,7 +24,7 @@ from headway.ledger.attempts import Attempt, AttemptReader, launcher_states
 from headway.ledger.extent import Extent, ending, extent
 from headway.ledger.group import GroupSteps, Pace, group_steps
 from headway.ledger.idle import Held, Launching, idle_pieces, launches
-from headway.ledger.intake import Intake, Stamped
+from headway.ledger.intake import DAY, Intake, Stamped
 from headway.ledger.lineage import Segment, segments_of, survival
 from headway.ledger.model import Problem
 from headway.ledger.overlap import resolve
@@ -65,19 +65,6 @@ class _Derived:
     account: Account | None = None
 
 
-class States:
-    """What launchers and wrappers said, by time."""
-
-    def __init__(self, states: Sequence[tuple[int, str, RestartPhase]]) -> None:
-        self._states = [(time, state) for time, _, state in states]
-        self._times = [time for time, *_ in states]
-
-    def between(self, start: int, end: int) -> tuple[tuple[int, RestartPhase], ...]:
-        """Return what was said from `start` to `end`, both included."""
-        low, high = bisect_left(self._times, start), bisect_right(self._times, end)
-        return tuple(self._states[low:high])
-
-
 class BookReader:
     """Reads the events of one run again and again."""
 
@@ -93,21 +80,28 @@ class BookReader:
         ended = ending(facts, as_of)
         steps_until = as_of if ended is None else min(as_of, ended[0])
         attempts = self._attempts.read(intake, steps_until, as_of)
-        book = Book(self.run, as_of, extent(facts, attempts, ended, as_of), facts, attempts)
+        strays = intake.sane(intake.strays.in_order(), as_of)
+        known = bisect_right(strays, as_of, key=lambda event: event.time)
+        stray = strays[known - 1].time if known else 0
+        span = extent(facts, attempts, ended, stray, as_of)
+        book = Book(self.run, as_of, span, facts, attempts)
         for producer, count in sorted(quarantined.items()):
             book.problems.append(
                 Problem(kind="absurd_time", detail=f"stamps of producer {producer}", count=count)
             )
+        if known:
+            detail = "records that name no attempt and belong to none so far"
+            book.problems.append(Problem(kind="no_attempt", detail=detail, count=known))
         _facts(book)
         if book.extent is None:
             return book
         derived = self._derive(attempts)
         book.chain = [segment for one in derived for segment in one.segments]
-        book.saves = checkpoints.read(facts, as_of)
+        book.saves = checkpoints.read(facts, _openings(book), as_of)
         for save in book.saves:
             book.saves_by_identity.setdefault(save.identity, []).append(save)
         book.problems += survival(book.chain, attempts, book.saves_by_identity)
-        _account(book, book.extent, derived)
+        _Accounting(book, book.extent, derived, intake).run()
         return book
 
     def _derive(self, attempts: Sequence[Attempt]) -> list[_Derived]:
@@ -156,76 +150,103 @@ def _misuse(envelope: Envelope, record: Misuse) -> Problem:
     return Problem(kind=record.kind, detail=f"{record.detail or ''}{where}")
 
 
-def _account(book: Book, span: Extent, derived: Sequence[_Derived]) -> None:
-    limit = book.as_of if span.end is None else span.end
-    said = launcher_states(book.facts, book.as_of)
-    states = States(said)
-    launching = launches(said, [one.attempt.begin for one in derived], limit)
-    cursor = span.start
-    unwitnessed = []
-    for number, one in enumerate(derived):
+def _openings(book: Book) -> dict[str, list[int]]:
+    """Return when each attempt began to train from each of its states."""
+    found: dict[str, list[int]] = {attempt.identity: [] for attempt in book.attempts}
+    for segment in book.chain:
+        found[book.attempts[segment.attempt].identity].append(segment.opened)
+    return found
+
+
+class _Accounting:
+    """Gives each moment of a run to one attempt or to the time between."""
+
+    def __init__(
+        self, book: Book, span: Extent, derived: Sequence[_Derived], intake: Intake
+    ) -> None:
+        self.book = book
+        self.span = span
+        self.derived = derived
+        self.intake = intake
+        self.limit = book.as_of if span.end is None else span.end
+        said = launcher_states(book.facts, book.as_of)
+        self.launching = launches(said, [one.attempt.begin for one in derived], self.limit)
+
+    def run(self) -> None:
+        """Fill the book's accounts and the time between them."""
+        book, cursor = self.book, self.span.start
+        unwitnessed = []
+        for position, one in enumerate(self.derived):
+            if one.attempt.begin > cursor:
+                self._idle(cursor, min(one.attempt.begin, self.limit), one.attempt)
+            closing = self._closing(position)
+            book.accounts.append(_opened(one, closing))
+            if not (one.attempt.ended or closing.alive or closing.finished):
+                unwitnessed.append(str(one.attempt.number))
+            cursor = max(cursor, closing.end)
+        if cursor < self.limit:
+            self._idle(cursor, self.limit, None)
+        book.accounts, split = resolve(book.accounts)
+        if unwitnessed:
+            book.flags.append(f"unwitnessed end of attempt {', '.join(unwitnessed)}")
+        if split:
+            book.flags.append("split_brain")
+        if not book.held.times:
+            book.flags.append("no_allocation")
+        if any(len(one.attempt.ranks) == 1 and one.steps is not None for one in self.derived):
+            book.flags.append("single_rank")
+
+    def _closing(self, position: int) -> Closing:
+        one, span = self.derived[position], self.span
         attempt = one.attempt
-        last = number + 1 == len(derived)
+        last = position + 1 == len(self.derived)
         alive = last and not attempt.ended and span.end is None
         finished = last and span.end is not None and span.state != "abandoned"
-        if not (attempt.ended or alive or finished):
-            unwitnessed.append(str(attempt.number))
         goes_on = alive or (finished and one.steps is not None and not attempt.ended)
-        end = limit if goes_on else min(attempt.end, limit)
-        since = attempt.begin if one.steps is None else one.steps.last_end
-        closing = Closing(
-            end=end,
+        return Closing(
+            end=self.limit if goes_on else min(attempt.end, self.limit),
             alive=alive,
             finished=finished,
-            base="restart" if number else "startup",
+            base="restart" if position else "startup",
             pace=one.before if one.steps is None else one.steps.pace,
-            states=states.between(since, end if last else derived[number + 1].attempt.begin),
+            following=None if last else self.derived[position + 1].attempt.begin,
         )
-        if attempt.begin > cursor:
-            book.between += _idle(book, cursor, min(attempt.begin, limit), attempt, launching)
-        book.accounts.append(_opened(one, closing))
-        cursor = max(cursor, end)
-    if cursor < limit:
-        book.between += _idle(book, cursor, limit, None, launching)
-    book.accounts, split = resolve(book.accounts)
-    if unwitnessed:
-        book.flags.append(f"unwitnessed end of attempt {', '.join(unwitnessed)}")
-    if split:
-        book.flags.append("split_brain")
-    if not book.held.times:
-        book.flags.append("no_allocation")
-    if any(len(one.attempt.ranks) == 1 and one.steps is not None for one in derived):
-        book.flags.append("single_rank")
+
+    def _idle(self, start: int, end: int, following: Attempt | None) -> None:
+        """Cover the time up to the following attempt, or after the last one."""
+        silence = end if following is None else self._silence(start, end)
+        earlier = self.book.accounts[-1] if self.book.accounts else None
+        lead = None
+        if earlier is not None and earlier.lead is not None and earlier.lead.end > start:
+            lead = earlier.lead._replace(start=start)
+        in_process = (
+            following is not None
+            and following.layer == "in_process"
+            and earlier is not None
+            and earlier.attempt.survivors(start) > 0
+        )
+        base = "startup" if earlier is None else "restart"
+        pieces = idle_pieces(start, end, self.launching, base, in_process, lead, self.book.held)
+        if silence < end:
+            quiet = idle_pieces(silence, end, (), base, False, None, self.book.held)
+            pieces = [*clip(pieces, start, silence), *quiet]
+        self.book.between += pieces
+
+    def _silence(self, start: int, end: int) -> int:
+        """Return since when a day or more without evidence lies before an attempt (rule 6)."""
+        if end - start < DAY:
+            return end
+        times = [start, *self.intake.times_between(start, end, self.book.as_of), end]
+        return min((a for a, b in pairwise(times) if b - a >= DAY), default=end)
 
 
 def _opened(one: _Derived, closing: Closing) -> Account:
     """Return the account of an attempt, the one made before if nothing about it changed."""
     if one.account is None or one.closing != closing:
-        pieces, broken = attempt_pieces(one.attempt, one.steps, closing)
+        around = attempt_pieces(one.attempt, one.steps, closing)
+        pieces = clip(around.pieces, 0, closing.end)
         one.closing = closing
         one.account = Account(
-            one.attempt, one.steps, clip(pieces, 0, closing.end), one.segments, broken
+            one.attempt, one.steps, pieces, one.segments, around.broken, around.lead
         )
     return one.account
-
-
-def _idle(
-    book: Book, start: int, end: int, following: Attempt | None, launching: Sequence[Launching]
-) -> list[Piece]:
-    """Cover the time up to the following attempt, or after the last one."""
-    earlier = book.accounts[-1] if book.accounts else None
-    lead = None
-    if earlier is not None and earlier.broken.torn:
-        # the launcher had not seen the end yet
-        if earlier.steps is None:
-            lead = Piece(start, earlier.broken.teardown, "restart", "failed_start")
-        elif earlier.broken.fault is not None:
-            lead = Piece(start, earlier.broken.teardown, "stalled", None)
-    in_process = (
-        following is not None
-        and following.layer == "in_process"
-        and earlier is not None
-        and earlier.attempt.survivors(start) > 0
-    )
-    base = "startup" if earlier is None else "restart"
-    return idle_pieces(start, end, launching, base, in_process, lead, book.held)

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from headway.events import AttemptEnded, Fault, RankExited, RestartPhase
+from headway.events import AttemptEnded, Fault, RankExited
 from headway.ledger.attempts import Attempt, Phase
 
 OWN_TIME = ("exception", "gpu_oom", "numerical")
@@ -27,12 +27,8 @@ class End(Protocol):
         """Whether it may still go on."""
 
     @property
-    def finished(self) -> bool:
-        """Whether the run ended with it."""
-
-    @property
-    def states(self) -> Sequence[tuple[int, RestartPhase]]:
-        """What launchers and wrappers said since its last step."""
+    def following(self) -> int | None:
+        """Begin of the next attempt: teardown is seen before it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +66,7 @@ def last_done(phases: Mapping[int, Iterable[Phase]], start: int) -> int:
         phase.end
         for listed in phases.values()
         for phase in listed
-        if phase.end is not None
-        and phase.name != "step"
-        and not (phase.failed and phase.name != "checkpoint_load")
+        if phase.is_closed and phase.end is not None
     ]
     return max([start, *ends])
 
@@ -87,34 +81,39 @@ def stop_of(attempt: Attempt, start: int) -> tuple[int, int] | None:
 
 
 def breakage(
-    attempt: Attempt, phases: Mapping[int, Iterable[Phase]], end: End, start: int
+    attempt: Attempt, phases: Mapping[int, Iterable[Phase]], end: End, start: int, failed: bool
 ) -> Breakage:
-    """Weigh faults, exits and teardown after the last completed step at `start`."""
-    signs = without_consequences(signs_of(attempt, last_done(phases, start), start))
-    if start == attempt.begin and not end.alive:
-        watchdogs = [sign for sign in signs if sign.watchdog]
-    else:
-        watchdogs = []
-    first = min(signs, key=lambda s: (s.began, s.seen, s.rank or 0), default=None)
-    culprit = None if first is None else first.rank
-    times = [
-        time
-        for time, state in end.states
-        if state.phase in TEARDOWN_PHASES and state.state == "began"
-    ]
+    """Weigh faults, exits and teardown after the last completed step at `start`.
+
+    Of a failed start only watchdogs tell when it broke (rule 17).
+    """
+    done = last_done(phases, start)
+    signs = signs_of(attempt, done, start)
+    watchdogs = [sign for sign in signs if sign.watchdog] if failed else []
+    told = without_consequences(watchdogs if failed else signs)
+    first = min(told, key=_order, default=None)
+    times = [time for time, state in attempt.said if state.phase in TEARDOWN_PHASES]
     for time, rank, exit_ in attempt.exits:
-        peer = first is not None and rank != culprit and exit_.signal is not None
-        if time >= start and (by_others(exit_) or peer):
+        peer = first is not None and rank != first.rank and exit_.signal is not None
+        if by_others(exit_) or peer:
             times.append(time)
+    seen = min((time for time in times if time >= start), default=None)
+    if seen is not None and end.following is not None and seen > end.following:
+        seen = None
+    known = first or min(without_consequences(signs), key=_order, default=None)
     return Breakage(
-        fault=None if first is None else first.began,
-        teardown=min(times, default=end.end),
-        torn=bool(times),
-        rank=culprit,
-        own=tuple(sign.began for sign in signs if sign.own),
-        watchdog=min((sign.began for sign in watchdogs), default=None),
-        done=last_done(phases, start),
+        fault=None if known is None else known.began,
+        teardown=end.end if seen is None else seen,
+        torn=seen is not None,
+        rank=None if known is None else known.rank,
+        own=tuple(sign.began for sign in told if sign.own),
+        watchdog=None if not failed or first is None else max(done, first.began),
+        done=done,
     )
+
+
+def _order(sign: Sign) -> tuple[int, int, int]:
+    return sign.began, sign.seen, sign.rank or 0
 
 
 def signs_of(attempt: Attempt, done: int, start: int) -> list[Sign]:

@@ -4,8 +4,9 @@ A checkpoint belongs to the attempt that scheduled it. It is claimed when its co
 observed, verified when an attempt resumed from it, revoked from the moment a load of it failed.
 """
 
+from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from headway.events import (
@@ -27,8 +28,11 @@ class Checkpoint:
     identity: str
     step: int
     attempt: str | None
+    opened: int | None = None
+    """When the attempt began to train from the state from which it came to this step."""
     scheduled: int | None = None
     finalized: int | None = None
+    failed: int | None = None
     blocking: int | None = None
     tier: str | None = None
     durable_since: int | None = None
@@ -38,6 +42,11 @@ class Checkpoint:
     def is_durable(self) -> bool:
         """Whether a surviving step in it is safe: completed, loadable and not only in memory."""
         return self.state in ("claimed", "verified") and self.tier != "memory"
+
+    @property
+    def is_reported(self) -> bool:
+        """Whether somebody said that it was written; a failure alone says nothing."""
+        return self.scheduled is not None or self.finalized is not None
 
     def summary(self) -> CheckpointSummary:
         """Return the checkpoint as a value."""
@@ -54,54 +63,76 @@ class Checkpoint:
         )
 
 
-def read(events: Iterable[Stamped], as_of: int) -> list[Checkpoint]:
-    """Return every save in order of its first evidence; `events` are in order of time."""
+def read(
+    events: Iterable[Stamped], openings: Mapping[str, Sequence[int]], as_of: int
+) -> list[Checkpoint]:
+    """Return every save in order of its first evidence; `events` are in order of time.
+
+    `openings` tell when each attempt began to train from each of its states.
+    """
     saves: dict[str, list[Checkpoint]] = defaultdict(list)
     for event in events:
         record, time = event.envelope.event, event.time
         if time > as_of:
             continue
         if isinstance(record, CheckpointScheduled):
-            _scheduled(saves[record.checkpoint], record, time, event.envelope.attempt)
+            _scheduled(saves[record.checkpoint], record, event, openings)
         elif isinstance(record, CheckpointFinalized):
-            save = _newest(saves, record.checkpoint, record.step, event.envelope.attempt)
+            save = _newest(saves, record.checkpoint, record.step, event.attempt)
             if save.finalized is None:
-                save.finalized = save.durable_since = time
-                save.state = "claimed" if save.state != "verified" else save.state
+                save.finalized = time
+            save.durable_since = save.durable_since or time
+            save.state = "claimed"
             save.tier = record.tier or save.tier
         elif isinstance(record, CheckpointFailed):
-            save = _newest(saves, record.checkpoint, record.step, event.envelope.attempt)
-            if save.finalized is None:
-                save.state = "failed"
-        elif isinstance(record, CheckpointLoaded | Resumed):
-            _loaded(saves, record, time)
-        elif isinstance(record, CheckpointLoadFailed) and saves.get(record.checkpoint):
-            writer(saves[record.checkpoint], time).state = "revoked"
+            save = _newest(saves, record.checkpoint, record.step, event.attempt)
+            save.state, save.failed = "failed", time
+        elif isinstance(record, Resumed) and record.checkpoint is not None:
+            read_back = writer(saves[record.checkpoint], time)
+            if read_back is not None:
+                read_back.state = "verified"
+                read_back.durable_since = read_back.durable_since or time
+        elif isinstance(record, CheckpointLoaded):
+            read_back = writer(saves[record.checkpoint], time)
+            if read_back is not None and read_back.state == "claimed":
+                read_back.state = "verified"
+        elif isinstance(record, CheckpointLoadFailed):
+            read_back = writer(saves[record.checkpoint], time)
+            if read_back is not None:
+                read_back.state = "revoked"
     found = [save for listed in saves.values() for save in listed]
     found.sort(key=lambda save: (_first_seen(save), save.identity))
     return found
 
 
 def _first_seen(save: Checkpoint) -> int:
-    times = (save.scheduled, save.finalized, save.durable_since)
+    times = (save.scheduled, save.finalized, save.failed, save.durable_since)
     return min((time for time in times if time is not None), default=0)
 
 
 def _scheduled(
-    saves: list[Checkpoint], record: CheckpointScheduled, time: int, attempt: str | None
+    saves: list[Checkpoint],
+    record: CheckpointScheduled,
+    event: Stamped,
+    openings: Mapping[str, Sequence[int]],
 ) -> None:
     """Start a save, or note that another rank of the attempt scheduled it too."""
-    if saves and saves[-1].attempt == attempt and saves[-1].scheduled is not None:
-        save = saves[-1]
-        if record.blocking is not None:
-            save.blocking = max(save.blocking or 0, record.blocking)
-        return
+    opened = None
+    if event.attempt is not None and openings.get(event.attempt):
+        times = openings[event.attempt]
+        opened = times[max(bisect_right(times, event.time) - 1, 0)]
+    for save in saves:
+        if save.attempt == event.attempt and save.opened == opened and save.scheduled is not None:
+            if record.blocking is not None:
+                save.blocking = max(save.blocking or 0, record.blocking)
+            return
     saves.append(
         Checkpoint(
             record.checkpoint,
             record.step,
-            attempt,
-            scheduled=time,
+            event.attempt,
+            opened=opened,
+            scheduled=event.time,
             blocking=record.blocking,
             tier=record.tier,
         )
@@ -111,6 +142,7 @@ def _scheduled(
 def _newest(
     saves: dict[str, list[Checkpoint]], identity: str, step: int, attempt: str | None
 ) -> Checkpoint:
+    """Return the save that a word about its completion means: the attempt's own, else the newest."""
     listed = saves[identity]
     if not listed:
         listed.append(Checkpoint(identity, step, attempt))
@@ -118,20 +150,12 @@ def _newest(
     return (same or listed)[-1]
 
 
-def _loaded(
-    saves: dict[str, list[Checkpoint]], record: CheckpointLoaded | Resumed, time: int
-) -> None:
-    if record.checkpoint is None or not saves.get(record.checkpoint):
-        return
-    save = writer(saves[record.checkpoint], time)
-    save.state = "verified"
-    if save.durable_since is None:
-        save.durable_since = time
+def writer(saves: Sequence[Checkpoint], time: int) -> Checkpoint | None:
+    """Return the save that a load at this time read: the newest completed, else not failed.
 
-
-def writer(saves: list[Checkpoint], time: int) -> Checkpoint:
-    """Return the save that a load at this time read: the newest completed, else the newest."""
-    earlier = [save for save in saves if _first_seen(save) <= time] or saves
+    None if none was scheduled by then; who completes a save need not have written it.
+    """
+    earlier = [save for save in saves if save.scheduled is not None and save.scheduled <= time]
     complete = [save for save in earlier if save.finalized is not None and save.finalized <= time]
-    alive = [save for save in earlier if save.state != "failed"]
-    return (complete or alive or earlier)[-1]
+    alive = [save for save in earlier if save.failed is None or save.failed > time]
+    return next(reversed(complete or alive or earlier), None)

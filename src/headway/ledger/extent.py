@@ -35,20 +35,23 @@ def extent(
     events: Sequence[Stamped],
     attempts: Sequence[Attempt],
     ended: tuple[int, str] | None,
+    stray: int,
     as_of: int,
 ) -> Extent | None:
     """Return the run's extent; None if nothing shows that it ever held a machine.
 
-    Abandoned means a day without any evidence of allocation, agent, launcher or rank.
+    `stray` is the time of the last event that belongs to no attempt, 0 if there is none. Abandoned means a day without any evidence of allocation, agent, launcher or rank.
     """
     begins = [attempt.begin for attempt in attempts[:1]]
-    last = max((attempt.end for attempt in attempts), default=0)
+    last = max([stray, *(attempt.last_evidence for attempt in attempts)])
     for event in events:
         record = event.envelope.event
         if event.time > as_of:
             break
         held = isinstance(record, Allocation) and record.gpus_held > 0
-        if held or isinstance(record, RestartPhase):
+        # a wrapper lives in a rank's process: it restarts what an attempt began
+        launching = isinstance(record, RestartPhase) and record.layer != "in_process"
+        if held or launching:
             begins.append(event.time)
         if not isinstance(record, Note):
             last = max(last, event.time)

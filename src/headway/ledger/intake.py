@@ -4,6 +4,7 @@ nothing. Times are put on one clock here (ledger rules 1 and 2); absurd stamps a
 Events are kept by attempt, so that an attempt that hears nothing new is not read again.
 """
 
+from bisect import bisect_left, bisect_right, insort
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,10 +12,7 @@ from typing import NamedTuple
 
 from headway.events import (
     AttemptBound,
-    AttemptEnded,
-    AttemptStarted,
     CheckpointLoadFailed,
-    CheckpointScheduled,
     Clock,
     Envelope,
     Fault,
@@ -22,7 +20,7 @@ from headway.events import (
     PhaseBegan,
     PhaseEnded,
     RankExited,
-    Resumed,
+    RestartPhase,
     RunStarted,
     Steps,
     StepsSummary,
@@ -37,27 +35,21 @@ EARLIEST_BEFORE_START = 30 * DAY
 
 BULK = (Heartbeat, PhaseBegan, PhaseEnded, Steps, StepsSummary)
 """Events of which there are many; they matter to their attempt alone."""
-RANK_EVENTS = (
-    *BULK,
-    AttemptEnded,
-    AttemptStarted,
-    CheckpointLoadFailed,
-    CheckpointScheduled,
-    Fault,
-    RankExited,
-    Resumed,
-    StopAnnounced,
-)
-"""Events about one rank of one attempt."""
+ADOPTED = (Fault, RankExited, RestartPhase, StopAnnounced)
+"""Events that belong to the newest attempt where they name none."""
+OF_ATTEMPT = (*ADOPTED, CheckpointLoadFailed)
+"""Events that tell about an attempt even if they name no rank."""
 Offsets = Mapping[tuple[str | None, str | None], int]
 
 
 class Stamped(NamedTuple):
-    """An envelope with its event time in ns and the shift from its monotonic clock to that time."""
+    """An envelope with its event time in ns, the shift from its monotonic clock to that time, and
+    the attempt it belongs to, be it bound later."""
 
     time: int
     shift: int
     envelope: Envelope
+    attempt: str | None
 
 
 @dataclass(slots=True)
@@ -68,17 +60,17 @@ class Bucket:
     version: int = 0
     _sorted: bool = True
 
-    def add(self, event: Stamped) -> None:
+    def add(self, event: Stamped, version: int = 0) -> None:
         """Add an event."""
-        if self.events and _order(self.events[-1]) > _order(event):
+        if self.events and order(self.events[-1]) > order(event):
             self._sorted = False
         self.events.append(event)
-        self.version += 1
+        self.version = version
 
     def in_order(self) -> list[Stamped]:
         """Return the events by (time, rank, producer, sequence)."""
         if not self._sorted:
-            self.events.sort(key=_order)
+            self.events.sort(key=order)
             self._sorted = True
         return self.events
 
@@ -90,14 +82,17 @@ class Intake:
         self._envelopes: list[Envelope] = []
         self._known: dict[str, SequenceSet] = {}
         self._offsets: Offsets = {}
-        self._bound: dict[str, list[tuple[int, int, str]]] = defaultdict(list)
+        self._binding: list[Envelope] = []
+        self._bound: Mapping[str, Sequence[AttemptBound]] = {}
         self._clocks: list[Envelope] = []
-        self._started: int | None = None
+        self._version = 0
         self._clear()
 
     def _clear(self) -> None:
+        self._starts: list[int] = []
         self.attempts: dict[str, Bucket] = defaultdict(Bucket)
         self.floating = Bucket()
+        self.strays = Bucket()
         self.facts = Bucket()
 
     def add(self, envelopes: Iterable[Envelope]) -> int:
@@ -115,56 +110,59 @@ class Intake:
 
     def _keep(self, envelope: Envelope) -> None:
         self._envelopes.append(envelope)
-        event = envelope.event
-        if isinstance(event, AttemptBound):
-            self._bound[envelope.producer].append(
-                (event.first_sequence, event.last_sequence, event.attempt)
-            )
-            self._rebuild()
-            return
-        if isinstance(event, Clock):
+        if isinstance(envelope.event, AttemptBound):
+            self._binding.append(envelope)
+        elif isinstance(envelope.event, Clock):
             self._clocks.append(envelope)
         self._place(envelope)
-
-    def _rebuild(self) -> None:
-        """Place every event again, because identities or clocks changed."""
-        self._clear()
-        for envelope in self._envelopes:
-            self._place(envelope)
 
     def _place(self, envelope: Envelope) -> None:
         shift = envelope.anchor
         if self._offsets:
             shift += self._offsets.get((envelope.node, envelope.boot_id), 0)
-        event = Stamped(envelope.monotonic + shift, shift, envelope)
+        attempt = self._attempt(envelope) if self._bound else envelope.attempt
+        event = Stamped(envelope.monotonic + shift, shift, envelope, attempt)
         kind = envelope.event
         if isinstance(kind, RunStarted):
-            early = event.time if self._started is None else min(self._started, event.time)
-            self._started = early
-        if not isinstance(kind, BULK):
+            insort(self._starts, event.time)
+        bulk = isinstance(kind, BULK)
+        if not bulk:
             self.facts.add(event)
-        if isinstance(kind, RANK_EVENTS):
-            identity = self._identity(envelope)
-            (self.floating if identity is None else self.attempts[identity]).add(event)
+        self._version += 1
+        if attempt is not None:
+            if envelope.rank is not None or isinstance(kind, OF_ATTEMPT):
+                self.attempts[attempt].add(event, self._version)
+        elif isinstance(kind, ADOPTED):
+            self.floating.add(event)
+        elif bulk:
+            self.strays.add(event)
 
-    def _identity(self, envelope: Envelope) -> str | None:
-        for first, last, attempt in self._bound.get(envelope.producer, ()):
-            if first <= envelope.first_sequence <= last:
-                return attempt
+    def _attempt(self, envelope: Envelope) -> str | None:
+        for bound in reversed(self._bound.get(envelope.producer, ())):
+            if (
+                bound.first_sequence <= envelope.first_sequence
+                and envelope.last_sequence <= bound.last_sequence
+            ):
+                return bound.attempt
         return envelope.attempt
 
     def settle(self, as_of: int) -> Counter[str]:
-        """Put all events on the clock known at `as_of`; return the quarantined by producer.
+        """Put all events on the clock and into the attempts known at `as_of`.
 
-        Quarantined are stamps over a day after `as_of` or over 30 days before `run.started`.
+        Returns the quarantined by producer: stamps over a day after `as_of` or over 30 days before
+        `run.started`.
         """
         offsets = _offsets(self._clocks, as_of)
-        if offsets != self._offsets:
-            self._offsets = offsets
-            self._rebuild()
+        bound = self._bindings(offsets, as_of)
+        if offsets != self._offsets or bound != self._bound:
+            self._offsets, self._bound = offsets, bound
+            self._clear()
+            for envelope in self._envelopes:
+                self._place(envelope)
         quarantined: Counter[str] = Counter()
-        earliest = None if self._started is None else self._started - EARLIEST_BEFORE_START
-        for bucket in (self.facts, self.floating, *self.attempts.values()):
+        earliest = self._earliest(as_of)
+        buckets = (self.facts, self.floating, self.strays, *self.attempts.values())
+        for bucket in buckets:
             events = bucket.in_order()
             if not events or not _absurd(events[0], events[-1], earliest, as_of):
                 continue
@@ -175,12 +173,44 @@ class Intake:
                     quarantined[event.envelope.producer] += 1
         return quarantined
 
+    def _bindings(self, offsets: Offsets, as_of: int) -> Mapping[str, Sequence[AttemptBound]]:
+        """Return what producers told by `as_of` about the attempt of their earlier records."""
+        found: dict[str, list[AttemptBound]] = {}
+        for envelope in self._binding:
+            time = envelope.anchor + envelope.monotonic
+            time += offsets.get((envelope.node, envelope.boot_id), 0)
+            if time <= as_of and isinstance(envelope.event, AttemptBound):
+                found.setdefault(envelope.producer, []).append(envelope.event)
+        for listed in found.values():
+            listed.sort(key=lambda bound: (bound.first_sequence, bound.last_sequence, bound.attempt))
+        return found
+
+    def _earliest(self, as_of: int) -> int | None:
+        """Return the time before which nothing is credible; None if nothing says so."""
+        if not self._starts or self._starts[0] > as_of:
+            return None
+        return self._starts[0] - EARLIEST_BEFORE_START
+
     def sane(self, events: Sequence[Stamped], as_of: int) -> Sequence[Stamped]:
         """Return the events without the quarantined ones."""
-        earliest = None if self._started is None else self._started - EARLIEST_BEFORE_START
+        earliest = self._earliest(as_of)
         if not events or not _absurd(events[0], events[-1], earliest, as_of):
             return events
         return [event for event in events if not _absurd(event, event, earliest, as_of)]
+
+    def times_between(self, start: int, end: int, as_of: int) -> list[int]:
+        """Return when there was any evidence between two times, both included, in order."""
+        found = set()
+        for bucket in (self.facts, self.floating, self.strays, *self.attempts.values()):
+            events = self.sane(bucket.in_order(), as_of)
+            low = bisect_left(events, start, key=_time)
+            high = bisect_right(events, min(end, as_of), key=_time)
+            found.update(event.time for event in events[low:high])
+        return sorted(found)
+
+
+def _time(event: Stamped) -> int:
+    return event.time
 
 
 def _absurd(first: Stamped, last: Stamped, earliest: int | None, as_of: int) -> bool:
@@ -188,19 +218,22 @@ def _absurd(first: Stamped, last: Stamped, earliest: int | None, as_of: int) -> 
     return last.time > as_of + LATEST_AHEAD or (earliest is not None and first.time < earliest)
 
 
-def _order(event: Stamped) -> tuple[int, int, str, int]:
+def order(event: Stamped) -> tuple[int, int, str, int]:
+    """Return what sorts events that share a time."""
     envelope = event.envelope
     rank = -1 if envelope.rank is None else envelope.rank
     return event.time, rank, envelope.producer, envelope.first_sequence
 
 
 def _offsets(clocks: Iterable[Envelope], as_of: int) -> Offsets:
-    latest: dict[tuple[str | None, str | None], tuple[int, int]] = {}
+    """Return the offset that each boot's latest `clock` event known at `as_of` tells."""
+    latest: dict[tuple[str | None, str | None], tuple[int, str, int, int]] = {}
     for envelope in clocks:
         event = envelope.event
         if isinstance(event, Clock):
             time = envelope.anchor + envelope.monotonic
             key = (envelope.node, envelope.boot_id)
-            if time <= as_of and (key not in latest or (time, event.offset) > latest[key]):
-                latest[key] = (time, event.offset)
-    return {key: offset for key, (_, offset) in latest.items()}
+            found = (time, envelope.producer, envelope.first_sequence, event.offset)
+            if time + event.offset <= as_of and (key not in latest or found > latest[key]):
+                latest[key] = found
+    return {key: found[-1] for key, found in latest.items()}

@@ -14,6 +14,7 @@ import numpy as np
 from headway.events import Envelope
 from headway.ledger.account import Account, fate_of
 from headway.ledger.book import Book, BookReader
+from headway.ledger.checkpoints import Checkpoint
 from headway.ledger.intake import Intake
 from headway.ledger.model import (
     AttemptSummary,
@@ -65,7 +66,7 @@ class Ledger:
         self.state = "running" if extent is None else extent.state
         self._durable = _durable_step(book)
         self._lost = self.state == "abandoned" or (
-            self.state == "failed" and any(save.scheduled is not None for save in book.saves)
+            self.state == "failed" and any(save.is_reported for save in book.saves)
         )
         # accounts begin in order; `_reached` is how far any of those up to each one reaches
         self._begins = list(accumulate((a.start for a in reversed(book.accounts)), min))[::-1]
@@ -328,11 +329,13 @@ def _interval(
     )
 
 
-def _on_chain(book: Book, save: object) -> bool:
-    return any(
+def _on_chain(book: Book, save: Checkpoint) -> bool:
+    """Whether the state in a checkpoint is one that the newest state came from."""
+    return save.scheduled is not None and any(
         segment.on_chain
-        and book.attempts[segment.attempt].identity == getattr(save, "attempt", None)
-        and getattr(save, "step", 0) <= segment.survives
+        and book.attempts[segment.attempt].identity == save.attempt
+        and segment.opened == save.opened
+        and save.step <= segment.survives
         for segment in book.chain
     )
 

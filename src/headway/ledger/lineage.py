@@ -15,6 +15,7 @@ from headway.ledger.attempts import Attempt
 from headway.ledger.checkpoints import Checkpoint, writer
 from headway.ledger.group import GroupSteps
 from headway.ledger.model import Problem
+from headway.ledger.ranksteps import FALLS
 
 
 @dataclass(slots=True)
@@ -22,13 +23,16 @@ class Segment:
     """Steps of one attempt from one restored state on.
 
     `completed` is the number of steps in that state (None: no `resumed` recorded), `first` and
-    `last` the steps executed (None: none), `survives` the last of its steps on the chain.
+    `last` the steps executed (None: none), `survives` the last of its steps on the chain. It
+    `opened` when the state became the attempt's, `time` is that of `resumed`, else of its first
+    step.
     """
 
     attempt: int
     index: int
     completed: int | None
     checkpoint: str | None
+    opened: int
     time: int
     first: int | None = None
     last: int | None = None
@@ -46,29 +50,37 @@ class Segment:
 
 
 def segments_of(attempt: Attempt, done: GroupSteps | None) -> list[Segment]:
-    """Return the segments of one attempt in order of time."""
+    """Return the segments of one attempt in order of time, those that say something of a state."""
     number = attempt.number - 1
-    resumes = max(
-        (attempt.ranks[rank].resumed for rank in sorted(attempt.ranks)), key=len, default=[]
-    )
-    if done is None:
-        if not resumes:
-            return []
-        time, record = resumes[-1]
-        return [Segment(number, 0, record.completed, record.checkpoint, time)]
+    rows: dict[int, tuple[int, int]] = {}
+    if done is not None:
+        indexes, firsts = np.unique(done.segment, return_index=True)
+        edges = [*firsts.tolist(), len(done.segment)]
+        rows = dict(zip(indexes.tolist(), pairwise(edges), strict=True))
     found = []
-    edges = np.searchsorted(done.segment, np.arange(int(done.segment[-1]) + 2)).tolist()
-    for index, (first, after) in enumerate(pairwise(edges)):
-        earlier = [item for item in resumes if item[0] <= int(done.start[first])]
-        previous = int(done.start[first - 1]) if first else None
-        fresh = [item for item in earlier if previous is None or item[0] > previous]
-        segment = Segment(number, index, None, None, int(done.begin[first]))
-        if fresh:
-            segment.time, record = fresh[-1]
-            segment.completed, segment.checkpoint = record.completed, record.checkpoint
-        segment.first, segment.last = int(done.number[first]), int(done.number[after - 1])
+    for position, opening in enumerate(attempt.openings):
+        index = position * FALLS
+        if opening.resumed is None and index not in rows:
+            continue
+        segment = Segment(
+            number, index, opening.completed, opening.checkpoint, opening.opened, opening.opened
+        )
+        if opening.resumed is not None:
+            segment.time = opening.resumed
         found.append(segment)
-    return found
+    known = {segment.index: segment for segment in found}
+    for index, (first, after) in rows.items():
+        if done is None:
+            break
+        begin = int(done.begin[first])
+        if index not in known:
+            # the step number fell without a word about the state it fell back to
+            known[index] = Segment(number, index, None, None, begin, begin)
+        segment = known[index]
+        if attempt.openings[index // FALLS].resumed is None:
+            segment.time = begin
+        segment.first, segment.last = int(done.number[first]), int(done.number[after - 1])
+    return [segment for _, segment in sorted(known.items())]
 
 
 def survival(
@@ -80,24 +92,16 @@ def survival(
 
     The newest state is the latest segment with a step or a `resumed`.
     """
-    problems = []
-    position = len(chain) - 1
+    problems: list[Problem] = []
+    position: int | None = len(chain) - 1 if chain else None
     limit: int | None = None
-    visited: set[int] = set()
-    while position >= 0 and position not in visited:
-        visited.add(position)
+    while position is not None:
         segment = chain[position]
         segment.on_chain = True
-        last = segment.last if segment.last is not None else segment.base
+        last = segment.base if segment.last is None else segment.last
         segment.survives = last if limit is None else min(last, limit)
         limit = segment.base if limit is None else min(limit, segment.base)
-        if limit <= 0:
-            break
-        parent, trouble = _parent(position, limit, chain, attempts, checkpoints)
-        problems += trouble
-        if parent is None:
-            break
-        position = parent
+        position = _parent(position, segment.base, chain, attempts, checkpoints, problems)
     return problems
 
 
@@ -109,7 +113,7 @@ def parent_of(
     checkpoints: Mapping[str, Sequence[Checkpoint]],
 ) -> int | None:
     """Return the segment that holds step `limit` of the state a segment trained from."""
-    return _parent(position, limit, chain, attempts, checkpoints)[0]
+    return _parent(position, limit, chain, attempts, checkpoints, [])
 
 
 def _parent(
@@ -118,49 +122,31 @@ def _parent(
     chain: Sequence[Segment],
     attempts: Sequence[Attempt],
     checkpoints: Mapping[str, Sequence[Checkpoint]],
-) -> tuple[int | None, list[Problem]]:
+    problems: list[Problem],
+) -> int | None:
+    """Return the earlier segment that holds a step, and tell what does not fit."""
     segment = chain[position]
-    problems: list[Problem] = []
+    if limit <= 0:
+        return None
     if segment.checkpoint is not None:
-        saves = checkpoints.get(segment.checkpoint)
-        if saves:
-            save = writer(list(saves), segment.time)
-            written = _segment_of(save, position, chain, attempts)
-            if written is not None:
-                return written, problems
-        else:
-            problems.append(
-                Problem(
-                    kind="unknown_checkpoint",
-                    detail=f"resumed from {segment.checkpoint!r}, which nobody scheduled",
-                )
-            )
+        written = {
+            (attempts[one.attempt].identity, one.opened): earlier
+            for earlier, one in enumerate(chain[:position])
+        }
+        saves = checkpoints.get(segment.checkpoint, ())
+        known = [save for save in saves if (save.attempt, save.opened) in written]
+        save = writer(known, segment.time)
+        if save is not None:
+            return written[save.attempt or "", save.opened or 0]
+        if not saves:
+            detail = f"resumed from {segment.checkpoint!r}, which nobody scheduled"
+            problems.append(Problem(kind="unknown_checkpoint", detail=detail))
     for earlier in range(position - 1, -1, -1):
         candidate = chain[earlier]
         if candidate.last is not None and candidate.base < limit <= candidate.last:
-            return earlier, problems
-    if position and segment.completed is not None:
-        highest = max((s.last for s in chain[:position] if s.last is not None), default=0)
-        if limit > highest > 0:
-            problems.append(
-                Problem(
-                    kind="resume_above_highest",
-                    detail=f"resumed at step {limit}, above the highest step {highest}",
-                )
-            )
-    return None, problems
-
-
-def _segment_of(
-    save: Checkpoint, position: int, chain: Sequence[Segment], attempts: Sequence[Attempt]
-) -> int | None:
-    """Return the segment that wrote a save: of its attempt, the last begun before it."""
-    found = None
-    for earlier in range(position):
-        candidate = chain[earlier]
-        if attempts[candidate.attempt].identity != save.attempt:
-            continue
-        seen = save.scheduled if save.scheduled is not None else save.durable_since
-        if found is None or seen is None or candidate.time <= seen:
-            found = earlier
-    return found
+            return earlier
+    highest = max((s.last for s in chain[:position] if s.last is not None), default=0)
+    if segment.completed is not None and limit > highest > 0:
+        detail = f"resumed at step {limit}, above the highest step {highest}"
+        problems.append(Problem(kind="resume_above_highest", detail=detail))
+    return None

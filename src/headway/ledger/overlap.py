@@ -28,8 +28,7 @@ def resolve(accounts: Sequence[Account]) -> tuple[list[Account], bool]:
         for window in windows:
             if account.start < window.end and account.end > window.start:
                 for owned in _taken(account, window):
-                    survives = owned.row is not None and _survives(account, owned.row)
-                    order = (0 if survives else 1 if owned.row is not None else 2, -number)
+                    order = (_order(account, owned), -number)
                     candidates.append((owned.start, owned.end, order, number, owned))
     split = _sweep(changed, candidates)
     for account in changed:
@@ -46,6 +45,16 @@ def _windows(accounts: Sequence[Account]) -> list[Span]:
         if number + 1 < len(accounts) and accounts[number + 1].attempt.begin < end:
             found.append((accounts[number + 1].attempt.begin, end))
     return merge(found)
+
+
+def _order(account: Account, owned: Owned) -> int:
+    """Return 0 for surviving steps, 1 for other steps, 2 for the rest, gaps before steps included."""
+    if owned.row is None or owned.category != STEP or account.steps is None:
+        return 2
+    steps = account.steps
+    if owned.start < int(steps.start[owned.row]) or owned.start >= int(steps.end[owned.row]):
+        return 2
+    return 0 if _survives(account, owned.row) else 1
 
 
 def _survives(account: Account, row: int) -> bool:
@@ -78,7 +87,12 @@ def _taken(account: Account, window: Span) -> list[Owned]:
     if steps is None:
         return taken
     inside = ((steps.begin < window.end) & (steps.end > window.start)).nonzero()[0]
-    exploded = [owned for row in inside.tolist() for owned in account.explode(row)]
+    exploded = [
+        part
+        for row in inside.tolist()
+        for owned in account.explode(row)
+        for part in _at(owned, int(steps.start[row]))
+    ]
     for owned in exploded:
         if owned.end <= window.start or owned.start >= window.end:
             account.shared.append(owned)
@@ -93,12 +107,19 @@ def _taken(account: Account, window: Span) -> list[Owned]:
     if len(inside):
         first, last = int(steps.begin[inside[0]]), int(steps.end[inside[-1]])
         steps.work[inside] = 0
-        steps.wait[inside] = 0
+        steps.wait[inside] = steps.late[inside] = 0
         steps.pieces = [
             piece for piece in steps.pieces if piece.end <= first or piece.start >= last
         ]
         account.freeze()
     return taken
+
+
+def _at(owned: Owned, time: int) -> list[Owned]:
+    """Cut a stretch where the step itself begins."""
+    if owned.category == STEP and owned.start < time < owned.end:
+        return [owned._replace(end=time), owned._replace(start=time)]
+    return [owned]
 
 
 def _sweep(
@@ -121,7 +142,7 @@ def _sweep(
         if not active:
             continue
         _, _, _, number, owned = active[0]
-        stepping = {item[3] for item in active if item[2] > begin and item[4].category == STEP}
+        stepping = {item[3] for item in active if item[2] > begin and item[0][0] < 2}
         split = split or len(stepping) > 1
         shared = accounts[number].shared
         if shared and shared[-1].end == begin and shared[-1][2:] == owned[2:]:

@@ -79,23 +79,25 @@ def innermost(named: Iterable[tuple[int, int, str, int, int]]) -> list[Piece]:
     """Resolve nested phases: at each moment the one that began last, then the shorter, owns it.
 
     Each is (start, end, name, begin of the whole phase, end of the whole phase); the stretch may
-    be a part of the phase. Example: evaluation 0-10 with a save 4-6 inside gives evaluation 0-4,
-    save 4-6, evaluation 6-10.
+    be a part of the phase. Of equals the first owns. Example: evaluation 0-10 with a save 4-6
+    inside gives evaluation 0-4, save 4-6, evaluation 6-10.
     """
-    spans = sorted(named, key=lambda item: (item[0], item[1]))
-    if all(one[1] <= other[0] for one, other in pairwise(spans)):
-        return [Piece(start, end, name) for start, end, name, _, _ in spans if start < end]
-    edges = sorted({edge for start, end, *_ in spans for edge in (start, end)})
+    listed = list(named)
+    spans = sorted(range(len(listed)), key=lambda number: listed[number][:2])
+    if all(listed[one][1] <= listed[other][0] for one, other in pairwise(spans)):
+        return [Piece(*listed[one][:3]) for one in spans if listed[one][0] < listed[one][1]]
+    edges = sorted({edge for start, end, *_ in listed for edge in (start, end)})
     found: list[Piece] = []
     position = 0
-    active: list[tuple[int, int, str, int, int]] = []
+    active: list[int] = []
     for begin, finish in pairwise(edges):
-        while position < len(spans) and spans[position][0] <= begin:
+        while position < len(spans) and listed[spans[position]][0] <= begin:
             active.append(spans[position])
             position += 1
-        active = [item for item in active if item[1] > begin]
+        active = [number for number in active if listed[number][1] > begin]
         if active:
-            owner = max(active, key=lambda item: (item[3], -item[4], item[2]))[2]
+            best = max(active, key=lambda number: (listed[number][3], -listed[number][4], -number))
+            owner = listed[best][2]
             if found and found[-1].end == begin and found[-1].category == owner:
                 found[-1] = found[-1]._replace(end=finish)
             else:

@@ -1,21 +1,28 @@
 """The steps of one rank within its attempt, with the phases around and inside them.
 
-The innermost phase owns its time (rule 14). A phase that encloses a whole step lies outside it, so
-the step is the inner one; a phase that only crosses a step's edge lies inside.
+The innermost phase owns its time (rule 14). A phase that encloses a whole record of steps lies
+outside of them, so the step is the inner one; a phase that only crosses an edge lies inside. The
+packed waits for data are phases of their own: they fill what nothing else of the rank covers, just
+before a step or, where a summary tells the waits, at the head of each step.
 """
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate, pairwise
+from itertools import accumulate
 
 import numpy as np
+import numpy.typing as npt
 
 from headway.ledger.attempts import Attempt, Phase, RankLog
 from headway.ledger.pieces import Piece, Span, innermost, is_carved, length, merge, without
-from headway.ledger.steps import StepRows, Times, joined
+from headway.ledger.steps import Joined, Times, joined, stretched
 
-EARLIEST = np.iinfo(np.int64).min
+LOAD_FAILED = "load_failed"
+"""Name of a load after which nothing was trained from what it read."""
+WAIT = "data_wait"
+FALLS = 2**32
+"""Segments are numbered by opening, then by how often the step number fell since."""
 
 
 @dataclass(slots=True)
@@ -35,50 +42,56 @@ class Detail:
 
 @dataclass(slots=True)
 class RankSteps:
-    """Columns of one rank's steps: shape (n,), int64, ns; `index` is the group's step."""
+    """Columns of one rank's steps: shape (n,), int64, ns; `index` is the group's step.
+
+    `low` to `high` is the wait for a step's data, `segment` the state it was trained from, `part`
+    the summary that told of it (None: no summary at all).
+    """
 
     log: RankLog
-    slices: list[StepRows]
     phases: list[Phase]
+    number: Times
     start: Times
     end: Times
-    wait: Times
-    previous: Times
-    number: Times
+    low: Times
+    high: Times
+    segment: Times
+    part: Times | None
     spans: list[tuple[int, int]]
-    """First and last row of each summary."""
+    """Begin and end of each summary."""
     index: Times = field(default_factory=lambda: np.empty(0, dtype=np.int64))
-    _carved: list[Phase] = field(init=False)
-    _starts: list[int] = field(init=False)
-    _reached: list[int] = field(init=False)
+    special: list[Span] = field(default_factory=list)
+    """Waits of summarised steps that phases cut."""
+    _carved: list[Phase] = field(default_factory=list)
+    _starts: list[int] = field(default_factory=list)
+    _reached: list[int] = field(default_factory=list)
 
-    def __post_init__(self) -> None:
+    def settle(self, ends: Times, failures: Sequence[int]) -> None:
+        """Find the loads that were in vain: one failed later, or no step followed.
+
+        `ends` are the ends of the group's steps, `failures` the times at which loads failed.
+        """
+        self.phases = [named(phase, ends, failures) for phase in self.phases]
         self._carved = sorted(
-            (p for p in self.phases if p.end is not None and p.end > p.start and _owns(p)),
+            (p for p in self.phases if p.is_closed and p.start < (p.end or 0) and _owns(p)),
             key=lambda phase: phase.start,
         )
         self._starts = [phase.start for phase in self._carved]
         self._reached = list(accumulate((phase.end or 0 for phase in self._carved), max))
 
     def place(self, index: Times) -> None:
-        """Append the group's indexes of the next slice."""
+        """Append the group's indexes of the next segment's steps."""
         self.index = np.concatenate([self.index, index])
 
     @property
     def reach(self) -> int:
         """Start of the first step or of the wait before it."""
-        detail = self.waits(0)
-        return int(self.start[0]) if detail is None else detail.start
+        return min(int(self.start[0]), int(self.low[0]))
 
     @property
-    def phase_spans(self) -> list[tuple[int, int]]:
-        """Stretches of the phases that own their time."""
-        return [(phase.start, phase.end or phase.start) for phase in self._carved]
-
-    @property
-    def summaries(self) -> list[tuple[int, int]]:
-        """First and last index, in the group, of each summary."""
-        return [(int(self.index[first]), int(self.index[last])) for first, last in self.spans]
+    def spans_of_phases(self) -> list[tuple[int, int]]:
+        """Stretches in which a phase owns time, and those of waits that phases cut."""
+        return [(phase.start, phase.end or phase.start) for phase in self._carved] + self.special
 
     def detail(self, index: int, begin: int, end: int) -> Detail | None:
         """Return the group's step between two times as this rank saw it; None if unreported."""
@@ -86,126 +99,196 @@ class RankSteps:
         if row == len(self.index) or int(self.index[row]) != index:
             return None
         start = max(min(int(self.start[row]), end), begin)
-        pieces = self._leaves(begin, end)
-        wait = self.waits(row)
-        if wait is not None and wait.start < end and wait.end > begin:
-            free = [Span(max(wait.start, begin), min(wait.end, end))]
-            free = without(free, merge((p.start, p.end) for p in pieces))
-            pieces += [Piece(*span, "data_wait") for span in free]
+        pieces = self._leaves(row, begin, end)
         holes = merge((piece.start, piece.end) for piece in pieces)
         return Detail(
             start,
             without([Span(begin, start)] if begin < start else [], holes),
             without([Span(start, end)] if start < end else [], holes),
-            sorted(pieces),
+            pieces,
         )
 
-    def waits(self, row: int) -> Span | None:
-        """Return the wait before a step, clipped to the gap before it."""
-        start, wait = int(self.start[row]), int(self.wait[row])
-        if not wait:
-            return None
-        low = max(start - wait, int(self.previous[row]))
-        for phase in self._between(low, start):
-            end = phase.end or phase.start
-            if phase.start < start and not self._encloses(phase, row):
-                low = max(low, min(end, start))
-        return Span(low, start) if low < start else None
+    def waits(self, begin: int, end: int) -> list[Span]:
+        """Return the waits for data that overlap a stretch."""
+        first = int(np.searchsorted(self.high, begin, side="right"))
+        found = []
+        for row in range(first, len(self.low)):
+            low, high = int(self.low[row]), int(self.high[row])
+            if low >= end:
+                break
+            if low < high:
+                found.append(Span(low, high))
+        return found + [span for span in self.special if span.start < end and span.end > begin]
 
     def _between(self, begin: int, end: int) -> Sequence[Phase]:
         """Return the phases that may overlap a stretch."""
         low = bisect_right(self._reached, begin)
         return self._carved[low : bisect_left(self._starts, end)]
 
-    def _encloses(self, phase: Phase, row: int) -> bool:
-        start, end = int(self.start[row]), int(self.end[row])
-        near = bisect_right(self.spans, (row, len(self.end))) - 1
-        if near >= 0 and row <= self.spans[near][1]:
-            first, last = self.spans[near]
-            start, end = int(self.start[first] - self.wait[first]), int(self.end[last])
-        whole = (phase.start, phase.end) == (start, end)
-        return not whole and phase.start <= start and end <= (phase.end or 0)
-
-    def _leaves(self, begin: int, end: int) -> list[Piece]:
-        """Return the innermost phases of the rank between two times."""
+    def _leaves(self, row: int, begin: int, end: int) -> list[Piece]:
+        """Return the innermost phases and waits of the rank between two times."""
         near = [
             (max(phase.start, begin), min(phase.end or 0, end), phase)
             for phase in self._between(begin, end)
             if phase.start < end and (phase.end or 0) > begin
         ]
-        if not near:
-            return []
-        low = int(np.searchsorted(self.end, begin, side="right"))
-        high = int(np.searchsorted(self.start, end, side="left"))
         cuts = []
         for first, last, phase in near:
-            spans = [Span(first, last)]
-            inside = [
-                (int(self.start[row]), int(self.end[row]))
-                for row in range(low, min(high, len(self.end)))
-                if self._encloses(phase, row)
-            ]
-            cuts += [
-                (a, b, phase.name, phase.start, phase.end or 0)
-                for a, b in without(spans, merge(inside))
-            ]
-        return innermost(cuts)
+            for a, b in without([Span(first, last)], self._enclosed(phase, begin, end)):
+                cuts.append((a, b, phase.name, phase.start, phase.end or 0))
+        cuts += [
+            (max(low, begin), min(high, end), WAIT, low, high)
+            for low, high in self.waits(begin, end)
+        ]
+        return [_leaf(piece) for piece in innermost(cuts)]
+
+    def _enclosed(self, phase: Phase, begin: int, end: int) -> list[Span]:
+        """Return the steps near a stretch that a phase encloses."""
+        low = int(np.searchsorted(self.end, begin, side="right"))
+        high = int(np.searchsorted(self.start, end, side="left"))
+        inside = self.enclosing(phase, low, high).nonzero()[0] + low
+        return merge((int(self.start[row]), int(self.end[row])) for row in inside.tolist())
+
+    def enclosing(self, phase: Phase, low: int, high: int) -> npt.NDArray[np.bool_]:
+        """Tell for some rows whether a phase began before and ended after their whole record."""
+        begin, end = self.start[low:high], self.end[low:high]
+        if self.part is not None:
+            part = self.part[low:high]
+            edges = np.array([*self.spans, (0, 0)], dtype=np.int64)[part]
+            begin = np.where(part >= 0, edges[:, 0], begin)
+            end = np.where(part >= 0, edges[:, 1], end)
+        finish = phase.end or 0
+        same = (begin == phase.start) & (end == finish)
+        found: npt.NDArray[np.bool_] = (begin >= phase.start) & (end <= finish) & ~same
+        return found
+
+    def place_waits(self) -> None:
+        """Clip the waits to what no phase of the rank covers, those around the step aside."""
+        if not bool((self.low < self.high).any()):
+            return
+        closed = [p for p in self.phases if p.is_closed and p.start < (p.end or 0)]
+        for phase in closed:
+            finish = phase.end or 0
+            low = int(np.searchsorted(self.high, phase.start, side="right"))
+            high = max(low, int(np.searchsorted(self.low, finish, side="left")))
+            if low == high:
+                continue
+            free = ~self.enclosing(phase, low, high) & (self.low[low:high] < self.high[low:high])
+            if self.part is not None:
+                coarse = free & (self.part[low:high] >= 0)
+                for row in (coarse.nonzero()[0] + low).tolist():
+                    self._split(row, closed)
+                free &= self.part[low:high] < 0
+            clipped = np.minimum(np.maximum(self.low[low:high], finish), self.high[low:high])
+            self.low[low:high] = np.where(free, clipped, self.low[low:high])
+
+    def _split(self, row: int, phases: Sequence[Phase]) -> None:
+        """Lay the wait of a summarised step into what phases leave of it, from its head on."""
+        left = int(self.high[row] - self.low[row])
+        start, end = int(self.start[row]), int(self.end[row])
+        near = [
+            (phase.start, phase.end or 0)
+            for phase in phases
+            if phase.start < end
+            and (phase.end or 0) > start
+            and not self.enclosing(phase, row, row + 1)[0]
+        ]
+        for a, b in without([Span(start, end)], merge(near)):
+            if left:
+                self.special.append(Span(a, min(b, a + left)))
+                left -= self.special[-1].end - a
+        self.low[row] = self.high[row] = start
+
+
+def _leaf(piece: Piece) -> Piece:
+    if piece.category == LOAD_FAILED:
+        return piece._replace(category="restart", part=LOAD_FAILED)
+    return piece
 
 
 def _owns(phase: Phase) -> bool:
-    return is_carved(phase.name)
+    return is_carved(phase.name) or phase.name == LOAD_FAILED
 
 
-def rank_steps(attempt: Attempt) -> list[RankSteps]:
-    """Return the ranks that completed steps, in order."""
+def named(phase: Phase, ends: Times, failures: Sequence[int]) -> Phase:
+    """Return a phase, a load that was in vain under the name that says so (rule 17).
+
+    A load was in vain if one failed after its begin and before the next step was done, or if no
+    step was done after it.
+    """
+    if phase.name != "checkpoint_load" or phase.end is None:
+        return phase
+    following = int(np.searchsorted(ends, phase.start, side="right"))
+    until = int(ends[following]) if following < len(ends) else None
+    vain = any(phase.start < time and (until is None or time <= until) for time in failures)
+    if vain or (len(ends) and int(ends[-1]) < phase.end):
+        return Phase(phase.start, phase.end, LOAD_FAILED)
+    return phase
+
+
+def failed_loads(attempt: Attempt) -> list[int]:
+    """Return when loads of an attempt failed."""
+    times = list(attempt.load_failures)
+    times += [
+        phase.end
+        for log in attempt.ranks.values()
+        for phase in log.phases
+        if phase.name == "checkpoint_load" and phase.failed and phase.end is not None
+    ]
+    return sorted(times)
+
+
+def rank_steps(attempt: Attempt, long: frozenset[int]) -> list[RankSteps]:
+    """Return the ranks that completed steps, in order.
+
+    `long` names, by identity, the summaries whose longest step stands out.
+    """
     found = []
     for _, log in sorted(attempt.ranks.items()):
-        rows = joined(log.rows)
+        parts = [stretched(part) if id(part) in long else part for part in log.rows]
+        rows = joined(parts)
         if rows is None:
             continue
-        slices = _segments(rows, log)
-        first = max(attempt.begin, EARLIEST)
-        found.append(
-            RankSteps(
-                log=log,
-                slices=slices,
-                phases=closed_phases(log, rows.start, rows.end),
-                start=rows.start,
-                end=rows.end,
-                wait=rows.data_wait,
-                previous=np.concatenate([[first], rows.end[:-1]]),
-                number=rows.number,
-                spans=_summary_spans(log, rows),
-            )
+        previous = np.concatenate([[attempt.begin], rows.end[:-1]])
+        low = np.minimum(np.maximum(rows.start - rows.data_wait, previous), rows.start)
+        high = rows.start
+        if rows.part is not None:
+            coarse = rows.part >= 0
+            low = np.where(coarse, rows.start, low)
+            high = np.where(coarse, np.minimum(rows.start + rows.data_wait, rows.end), high)
+        steps = RankSteps(
+            log=log,
+            phases=closed_phases(log, rows.start, rows.end),
+            number=rows.number,
+            start=rows.start,
+            end=rows.end,
+            low=low,
+            high=high,
+            segment=_segments(attempt, rows),
+            part=rows.part,
+            spans=[part.whole for part in rows.summaries],
         )
+        steps.place_waits()
+        found.append(steps)
     return found
 
 
-def _segments(rows: StepRows, log: RankLog) -> list[StepRows]:
-    """Split the rows of one rank where it resumed again or its step number fell."""
-    falls = np.flatnonzero(rows.number[1:] <= rows.number[:-1]) + 1
-    cuts = {*falls.tolist()}
-    if len(log.resumed) > 1:
-        times = np.array([time for time, _ in log.resumed], dtype=np.int64)
-        seen = np.searchsorted(times, rows.start, side="right")
-        cuts |= set((np.flatnonzero(seen[1:] != seen[:-1]) + 1).tolist())
-    if not cuts:
-        return [rows]
-    edges = [0, *sorted(cuts), len(rows.number)]
-    return [
-        StepRows(rows.number[a:b], rows.start[a:b], rows.end[a:b], rows.data_wait[a:b], rows.detail)
-        for a, b in pairwise(edges)
-    ]
-
-
-def _summary_spans(log: RankLog, rows: StepRows) -> list[tuple[int, int]]:
-    found = []
-    for part in log.rows:
-        if not part.detail and len(part.number) > 1:
-            kept = np.flatnonzero((rows.end > part.begin) & (rows.end <= int(part.end[-1])))
-            if len(kept) > 1:
-                found.append((int(kept[0]), int(kept[-1])))
-    return sorted(found)
+def _segments(attempt: Attempt, rows: Joined) -> Times:
+    """Number the states from which steps were trained: by `resumed`, and where numbers fall."""
+    number = rows.number
+    opening = np.zeros(len(number), dtype=np.int64)
+    if len(attempt.openings) > 1:
+        opened = np.array([one.opened for one in attempt.openings[1:]], dtype=np.int64)
+        begin = rows.start
+        if rows.part is not None:
+            begins = np.array([*(part.whole[0] for part in rows.summaries), 0], dtype=np.int64)
+            begin = np.where(rows.part >= 0, begins[rows.part], begin)
+        opening = np.searchsorted(opened, begin, side="right").astype(np.int64)
+    falls = np.concatenate([[False], (number[1:] <= number[:-1]) & (opening[1:] == opening[:-1])])
+    if not falls.any():
+        return opening * FALLS
+    fallen = np.cumsum(falls)
+    return opening * FALLS + fallen - fallen[np.searchsorted(opening, opening)]
 
 
 def closed_phases(log: RankLog, start: Times, end: Times) -> list[Phase]:
@@ -214,6 +297,8 @@ def closed_phases(log: RankLog, start: Times, end: Times) -> list[Phase]:
     A phase that an exception ended counts as closed once its rank went on.
     """
     last = int(end[-1]) if len(end) else 0
+    signs = [phase.end for phase in log.phases if phase.is_closed and phase.end is not None]
+    last = max([last, *signs])
     phases = []
     for phase in log.phases:
         if phase.end is None:
@@ -221,13 +306,21 @@ def closed_phases(log: RankLog, start: Times, end: Times) -> list[Phase]:
             if after < len(end):
                 closed = int(start[after]) if start[after] > phase.start else int(end[after])
                 phase = Phase(phase.start, closed, phase.name)
-        elif phase.failed and phase.name != "checkpoint_load":
-            later = max((p.end or 0 for p in log.phases if not p.failed), default=0)
-            if max(last, later) > phase.end:
-                phase = Phase(phase.start, phase.end, phase.name)
+        elif not phase.is_closed and phase.name != "step" and last > phase.end:
+            phase = Phase(phase.start, phase.end, phase.name)
         phases.append(phase)
     recorded = [p for p in phases if p.name == "checkpoint_save"]
     for begin, finish in log.saves:
         if not any(p.start < finish and (p.end is None or p.end > begin) for p in recorded):
             phases.append(Phase(begin, finish, "checkpoint_save"))
     return phases
+
+
+def phases_without_steps(attempt: Attempt) -> dict[int, list[Phase]]:
+    """Return the phases of each rank of an attempt that completed no step."""
+    none = np.empty(0, dtype=np.int64)
+    failures = failed_loads(attempt)
+    return {
+        rank: [named(phase, none, failures) for phase in closed_phases(log, none, none)]
+        for rank, log in attempt.ranks.items()
+    }

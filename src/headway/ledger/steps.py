@@ -1,11 +1,11 @@
 """Completed steps of one rank as columns (rule 3): how blocks and summaries become rows.
 
-A summary of n steps becomes n rows; cutting after j of n gives start + duration * j // n. Where it
-names its longest step, that one keeps its duration and the others share the rest.
+A summary of n steps becomes n rows; cutting after j of n gives start + duration * j // n. Where its
+longest step is over the limit, that one keeps its duration and the others share the rest.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -32,7 +32,10 @@ BLOCK = np.dtype(
 class StepRows:
     """Steps of one rank: shape (n,), int64, event time in ns; `detail` beats a summary.
 
-    `loss` (NaN: unknown) and `samples` (-1: unknown) only come with detail and are lost by joining.
+    The wait for data ends at a step's start; those of a summary lie at the head of each step.
+    `longest` is position and duration of a summary's longest step, `record` begin and end of the
+    whole summary where a finer record tells some of its steps. `loss` (NaN: unknown) and
+    `samples` (-1: unknown) only come with detail and are lost by joining.
     """
 
     number: Times
@@ -40,13 +43,32 @@ class StepRows:
     end: Times
     data_wait: Times
     detail: bool
+    longest: tuple[int, int] | None = None
+    record: tuple[int, int] | None = None
     loss: Losses | None = None
     samples: Times | None = None
 
     @property
-    def begin(self) -> int:
+    def whole(self) -> tuple[int, int]:
+        """Begin and end of the record that told of them."""
+        return self.record or (int(self.start[0]), int(self.end[-1]))
+
+    @property
+    def reach(self) -> int:
         """Start of the first step, or of the wait for its data."""
-        return int(self.start[0] - self.data_wait[0])
+        return int(self.start[0] - self.data_wait[0] if self.detail else self.start[0])
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """All steps of one rank in order of time; `part` is the summary that told of each, or -1."""
+
+    number: Times
+    start: Times
+    end: Times
+    data_wait: Times
+    part: Times | None
+    summaries: Sequence[StepRows]
 
 
 def rows_of(event: Stamped, as_of: int) -> StepRows | None:
@@ -73,8 +95,8 @@ def select(rows: StepRows, mask: npt.NDArray[np.bool_]) -> StepRows | None:
         rows.end[mask],
         rows.data_wait[mask],
         rows.detail,
-        None if rows.loss is None else rows.loss[mask],
-        None if rows.samples is None else rows.samples[mask],
+        loss=None if rows.loss is None else rows.loss[mask],
+        samples=None if rows.samples is None else rows.samples[mask],
     )
 
 
@@ -84,28 +106,37 @@ def _detailed(record: Steps, shift: int) -> StepRows:
     number = np.arange(record.first_step, record.first_step + len(block), dtype=np.int64)
     duration = np.maximum(block["duration"], 0)
     wait = np.maximum(block["data_wait"], 0)
-    return StepRows(number, start, start + duration, wait, True, block["loss"], block["samples"])
+    end, loss, samples = start + duration, block["loss"], block["samples"]
+    return StepRows(number, start, end, wait, True, loss=loss, samples=samples)
 
 
 def _summarised(record: StepsSummary, end: int) -> StepRows:
     count = record.num_steps
     cuts = np.arange(count + 1, dtype=np.int64)
     edges = np.int64(end - record.duration) + _shares(record.duration, cuts, count)
-    longest, step = record.longest, record.longest_step
-    if longest is not None and step is not None and count > 1:
-        index = step - record.first_step
-        if 0 <= index < count and longest <= record.duration:
-            rest = _shares(record.duration - longest, np.minimum(cuts, count - 1), count - 1)
-            before = _shares(record.duration - longest, np.maximum(cuts - 1, 0), count - 1)
-            edges = np.int64(end - record.duration) + np.where(
-                cuts <= index, rest, before + longest
-            )
-    waits = np.zeros(count, dtype=np.int64)
-    if record.data_wait:
-        waits = np.diff(_shares(record.data_wait, cuts, count))
-    start = np.minimum(edges[:-1] + waits, edges[1:])
+    waits = np.diff(_shares(record.data_wait or 0, cuts, count))
     number = np.arange(record.first_step, record.first_step + count, dtype=np.int64)
-    return StepRows(number, start, edges[1:], waits, False)
+    longest = None
+    if record.longest is not None and record.longest_step is not None and count > 1:
+        position = record.longest_step - record.first_step
+        if 0 <= position < count and record.longest <= record.duration:
+            longest = position, record.longest
+    return StepRows(number, edges[:-1], edges[1:], waits, False, longest)
+
+
+def stretched(rows: StepRows) -> StepRows:
+    """Give a summary's longest step its own duration; the others share the rest."""
+    if rows.longest is None:
+        return rows
+    position, longest = rows.longest
+    count = len(rows.number)
+    cuts = np.arange(count + 1, dtype=np.int64)
+    begin = int(rows.start[0])
+    rest = int(rows.end[-1]) - begin - longest
+    before = _shares(rest, np.minimum(cuts, count - 1), count - 1)
+    after = _shares(rest, np.maximum(cuts - 1, 0), count - 1) + longest
+    edges = begin + np.where(cuts <= position, before, after)
+    return replace(rows, start=edges[:-1], end=edges[1:], longest=None)
 
 
 def _shares(total: int, cuts: Times, count: int) -> Times:
@@ -114,25 +145,61 @@ def _shares(total: int, cuts: Times, count: int) -> Times:
     return whole * cuts + rest * cuts // count
 
 
-def joined(parts: Sequence[StepRows]) -> StepRows | None:
-    """Join the rows of one rank in order of time; a detailed row replaces a summarised one.
+def joined(parts: Sequence[StepRows]) -> Joined | None:
+    """Join the rows of one rank in order of time; the finest row wins where they overlap.
 
     Returns None where there is no row.
     """
     if not parts:
         return None
     detailed = [part for part in parts if part.detail]
-    coarse = [part for part in parts if not part.detail]
-    if detailed and coarse:
-        known = np.concatenate([part.number for part in detailed])
-        kept = (select(part, ~np.isin(part.number, known)) for part in coarse)
-        coarse = [part for part in kept if part is not None]
+    coarse = _finest(detailed, [part for part in parts if not part.detail])
     chosen = detailed + coarse
     columns = [
         np.concatenate([getattr(part, name) for part in chosen])
         for name in ("number", "start", "end", "data_wait")
     ]
+    if coarse:
+        marks = [-1] * len(detailed) + list(range(len(coarse)))
+        columns.append(np.repeat(marks, [len(part.number) for part in chosen]))
     order = np.argsort(columns[2], kind="stable")
     if not np.all(order[1:] > order[:-1]):
         columns = [column[order] for column in columns]
-    return StepRows(columns[0], columns[1], columns[2], columns[3], bool(detailed))
+    number, start, end, wait = columns[:4]
+    return Joined(number, start, end, wait, columns[4] if coarse else None, coarse)
+
+
+def _finest(detailed: Sequence[StepRows], coarse: Sequence[StepRows]) -> list[StepRows]:
+    """Return summaries without the steps that a finer record tells: detail, then the shorter."""
+    if not coarse:
+        return []
+    found: list[StepRows] = []
+    cluster: list[StepRows] = []
+    reached = 0
+    for part in sorted([*detailed, *coarse], key=lambda part: part.whole):
+        begin, end = part.whole
+        if cluster and begin >= reached:
+            found += _without_repeats(cluster)
+            cluster, reached = [], 0
+        cluster.append(part)
+        reached = max(reached, end)
+    return found + _without_repeats(cluster)
+
+
+def _without_repeats(cluster: Sequence[StepRows]) -> list[StepRows]:
+    """Return the summaries of records that overlap without what a finer one tells."""
+    coarse = [part for part in cluster if not part.detail]
+    if len(cluster) == 1 or not coarse:
+        return coarse
+    found = []
+    taken = [part.number for part in cluster if part.detail]
+    for part in sorted(coarse, key=lambda part: (len(part.number), -part.whole[1])):
+        known = np.isin(part.number, np.concatenate(taken)) if taken else np.zeros(1, dtype=bool)
+        kept: StepRows | None = part
+        if known.any():
+            kept = select(part, ~known)
+            kept = None if kept is None else replace(kept, record=part.whole)
+        if kept is not None:
+            found.append(kept)
+            taken.append(kept.number)
+    return found
