@@ -469,7 +469,8 @@ def _group(attempt: Attempt) -> None:
                 if (g.segment, g.step, rank) in attempt.steps:
                     g.critical = rank
                     break
-            g.start = attempt.steps[g.segment, g.step, g.critical].start
+            own = attempt.steps[g.segment, g.step, g.critical]
+            g.start = min(max(own.start, g.begin), g.end)
             g.own = sum(
                 b - a
                 for a, b in pieces(attempt.edges(g.begin, g.end))

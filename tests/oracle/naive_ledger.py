@@ -191,8 +191,7 @@ class _Run:
         category = "startup" if attempt.number == 0 else "restart"
         first = attempt.group[0] if attempt.group else None
         group_from = first.begin if first else attempt.end
-        end = max(first.start, first.begin) if first else attempt.end
-        end = min(end, first.end) if first else end
+        end = first.start if first else attempt.end
         for a, b in pieces(sorted({*attempt.edges(attempt.begin, end), group_from})):
             leaves = [
                 leaf

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from headway.events import AttemptEnded, Fault, Heartbeat, RankExited, RestartPhase, StopAnnounced
-from oracle.attempts import Attempt, Phase, limit, slack, usual
+from oracle.attempts import BEFORE_STEPS, Attempt, Phase, limit, slack, usual
 
 OWN_TIME = ("exception", "gpu_oom", "numerical")
 WATCHDOGS = ("collective_timeout", "heartbeat_timeout", "section_timeout", "hang")
@@ -158,25 +158,27 @@ def _cut(attempt: Attempt, begin: int, live: bool) -> list[Phase]:
     While the attempt is live only a heartbeat shows them; a heartbeat or a fault without a
     matching begin shows them since the last completed step or phase.
     """
+    off = BEFORE_STEPS if attempt.group else ()  # they mean nothing once steps are done
     beats: dict[int, Phase] = {}
     for fact in attempt.of(Heartbeat):
         assert isinstance(fact.event, Heartbeat)
         if fact.rank is not None and fact.time >= begin:
             beats.pop(fact.rank, None)
-            if fact.event.open_phases:
-                name = fact.event.open_phases[-1]
+            names = [name for name in fact.event.open_phases if name not in off]
+            if names:
+                name = names[-1]
                 begun = [p.begin for p in attempt.open if (p.rank, p.name) == (fact.rank, name)]
                 beats[fact.rank] = Phase(fact.rank, name, max(begun, default=begin), None)
     shown = list(beats.values())
     if live:
         return shown
-    cut = [p for p in attempt.open if p.end is None or p.end > begin]
+    cut = [p for p in attempt.open if (p.end is None or p.end > begin) and p.name not in off]
     cut += [p for p in shown if not any((c.rank, c.name) == (p.rank, p.name) for c in cut)]
     for fact in attempt.of(Fault):
         event = fact.event
         assert isinstance(event, Fault)
         struck = event.phase or ("step" if event.step is not None else None)
-        if fact.time < begin or fact.rank is None or struck is None:
+        if fact.time < begin or fact.rank is None or struck is None or struck in off:
             continue
         if not any((c.rank, c.name) == (fact.rank, struck) for c in cut):
             cut.append(Phase(fact.rank, struck, begin, None))

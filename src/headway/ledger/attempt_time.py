@@ -122,7 +122,7 @@ def _after(
     Returns the stall, which may go on after that end, too.
     """
     end, done = closing.end, broken.done
-    cut = _cut_short(attempt, phases, done, closing)
+    cut = _cut_short(attempt, phases, done, closing, steps is not None)
     stop = stop_of(attempt, start)
     stalls = [] if broken.fault is None else [max(done, broken.fault)]
     over = broken.teardown
@@ -206,7 +206,11 @@ def _shared(painted: list[Piece], left: int) -> list[Piece]:
 
 
 def _cut_short(
-    attempt: Attempt, phases: dict[int, list[Phase]], done: int, closing: Closing
+    attempt: Attempt,
+    phases: dict[int, list[Phase]],
+    done: int,
+    closing: Closing,
+    stepped: bool,
 ) -> list[tuple[int, Phase]]:
     """Return the steps and phases open at the end by rank, the innermost of each first.
 
@@ -215,37 +219,46 @@ def _cut_short(
     """
     found: list[tuple[int, Phase]] = []
     for rank, log in sorted(attempt.ranks.items()):
-        opened = [
-            phase
-            for phase in phases[rank]
-            if phase.end is None or (_is_cut(phase) and phase.end > done)
-        ]
-        beat = _beat(log, done)
+        beat = _beat(log, done, stepped)
         if closing.alive:
             found += [(rank, phase) for phase in beat]
             continue
+        opened = [
+            phase
+            for phase in phases[rank]
+            if (phase.end is None or (_is_cut(phase) and phase.end > done))
+            and _tells(phase.name, stepped)
+        ]
         names = {phase.name for phase in opened}
         opened += [phase for phase in beat if phase.name not in names]
         for time, of, fault in attempt.faults:
             struck = fault.phase or (STEP if fault.step is not None else None)
-            known = {phase.name for phase in opened}
-            if of == rank and struck is not None and time >= done and struck not in known:
+            if of != rank or time < done or struck is None or not _tells(struck, stepped):
+                continue
+            if all(phase.name != struck for phase in opened):
                 opened.append(Phase(done, None, struck))
         found += [(rank, phase) for phase in sorted(opened, key=lambda p: -p.start)]
     return found
+
+
+def _tells(name: str, stepped: bool) -> bool:
+    """Whether an open phase says what the time was; parts of a start do not once steps are done."""
+    return name == STEP or is_carved(name) or (name in BEFORE_STEPS and not stepped)
 
 
 def _is_cut(phase: Phase) -> bool:
     return phase.failed and phase.name != "checkpoint_load"
 
 
-def _beat(log: RankLog, done: int) -> list[Phase]:
+def _beat(log: RankLog, done: int, stepped: bool) -> list[Phase]:
     """Return the innermost open phase of a rank's newest heartbeat."""
-    if log.heartbeat is None or log.heartbeat[0] < done or not log.heartbeat[1].open_phases:
+    if log.heartbeat is None or log.heartbeat[0] < done:
         return []
-    name = log.heartbeat[1].open_phases[-1]
-    begun = [phase.start for phase in log.phases if phase.end is None and phase.name == name]
-    return [Phase(max(begun, default=done), None, name)]
+    names = [name for name in log.heartbeat[1].open_phases if _tells(name, stepped)]
+    if not names:
+        return []
+    begun = [phase.start for phase in log.phases if phase.end is None and phase.name == names[-1]]
+    return [Phase(max(begun, default=done), None, names[-1])]
 
 
 def _open(phase: Phase, closing: Closing, steps: GroupSteps | None, end: int) -> Piece:
@@ -258,4 +271,4 @@ def _open(phase: Phase, closing: Closing, steps: GroupSteps | None, end: int) ->
         return piece if closing.alive else piece._replace(category="rolled_back", part="partial")
     if phase.name == "checkpoint_load" and steps is not None:
         return piece._replace(category="restart", part=LOAD_FAILED)
-    return piece if is_carved(phase.name) else piece._replace(category="unattributed")
+    return piece
