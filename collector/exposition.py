@@ -5,8 +5,7 @@ they matter.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator
 
 from prometheus_client import CollectorRegistry
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
@@ -51,27 +50,14 @@ def run_samples(snapshot: Snapshot, now: int) -> Iterator[Sample]:
     restarts |= {layer: sum(causes.values()) for layer, causes in report["restarts"].items()}
     for layer, count in restarts.items():
         yield "headway_restarts_total", (run, layer), count
-    yield "headway_attempts_without_durable_step", (run,), attempts_without_durable_step(report)
+    without = report["attempts_without_durable_step"]
+    yield "headway_attempts_without_durable_step", (run,), without
     yield "headway_rolled_back_steps_total", (run,), steps["executed"] - steps["surviving"]
     age = None if checkpoint is None else checkpoint["age_s"]
     yield "headway_checkpoint_age_seconds", (run,), age
     yield "headway_steps_at_risk", (run,), report["steps_at_risk"]
     yield "headway_dropped_events_total", (run,), report["dropped_events"]
     yield "headway_last_event_age_seconds", (run,), max(0, now - snapshot.newest) / _SECOND
-
-
-def attempts_without_durable_step(report: Mapping[str, Any]) -> int:
-    """Return the attempts begun since a durable checkpoint last held more than all before it.
-
-    Example: a checkpoint of step 500 is durable; three attempts resume from it and die: 3.
-    """
-    highest = -1
-    since: int | None = None
-    durable = [item for item in report["checkpoints"] if item["state"] in ("claimed", "verified")]
-    for checkpoint in sorted(durable, key=lambda item: item["finalized"] or 0):
-        if checkpoint["step"] > highest:
-            highest, since = checkpoint["step"], checkpoint["finalized"]
-    return sum(since is None or attempt["start"] >= since for attempt in report["attempt_list"])
 
 
 def ingest_samples(service: Service) -> Iterator[Sample]:

@@ -88,11 +88,12 @@ class _Run:
                 return self._snapshot
             try:
                 ledger = self._ledger(queue, now)
+                built = report(ledger)
                 self._snapshot = Snapshot(
                     version=f"{num_changes}-{now}",
                     ledger=ledger,
-                    report=report(ledger),
-                    summary=summary(ledger),
+                    report=built,
+                    summary=summary(built),
                     newest=newest,
                 )
             except Exception as error:

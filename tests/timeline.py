@@ -10,9 +10,11 @@ One event a line: a time or a stretch in seconds, a verb, its arguments, `name=v
     634     launcher stop_workers
 
 `rank=` names the rank (default 0), `#` starts a comment. A stretch of steps is cut evenly, `each=9
-wait=1` gives steps of 9 s after a wait of 1 s each, from the start of the stretch on.
+wait=1` gives steps of 9 s after a wait of 1 s each, from the start of the stretch on. `loss=2` lets
+step n lose 2 * (1 + 1 / n), `samples=8` lets it consume 8, `seen=` so many before step 1.
 """
 
+import math
 import shlex
 from collections import defaultdict
 from collections.abc import Callable
@@ -21,7 +23,7 @@ from typing import Any
 
 from headway import events as e
 from headway.events import Envelope, Event
-from headway.step_blocks import Step, pack
+from headway.step_blocks import UNKNOWN_SAMPLES, Step, pack
 
 SECOND = 10**9
 EPOCH = 1_790_000_000 * SECOND
@@ -130,16 +132,25 @@ def _steps(
     wait = seconds(options.get("wait", "0"))
     steps = []
     for index in range(count):
+        values = _values(first + index, options)
         if "each" in options:
             start = begin + index * (seconds(options["each"]) + wait) + wait
-            steps.append(Step(start, seconds(options["each"]), wait))
+            steps.append(Step(start, seconds(options["each"]), wait, *values))
         else:
             a = begin + (end - begin) * index // count
             b = begin + (end - begin) * (index + 1) // count
-            steps.append(Step(a + wait, b - a - wait, wait))
+            steps.append(Step(a + wait, b - a - wait, wait, *values))
     event = e.Steps(first_step=first, version=1, packed=pack(steps))
     for rank in _ranks(options):
         built.emit(steps[-1].start + steps[-1].duration, event, rank, count)
+
+
+def _values(number: int, options: Options) -> tuple[float, int]:
+    """Return loss and samples of a step."""
+    loss = float(options["loss"]) * (1 + 1 / number) if "loss" in options else math.nan
+    if "samples" not in options:
+        return loss, UNKNOWN_SAMPLES
+    return loss, number * int(options["samples"]) + int(options.get("seen", "0"))
 
 
 def _summary(
@@ -234,6 +245,8 @@ VERBS: dict[str, Any] = {
             message=o.get("message"),
             ran_for=_optional(o, "ran_for"),
             timeout=_optional(o, "timeout"),
+            exception=o.get("exception"),
+            phase=o.get("phase"),
             suspect_rank=_number(o, "suspect"),
         )
     ),
@@ -249,7 +262,10 @@ VERBS: dict[str, Any] = {
         )
     ),
     "heartbeat": _each(
-        lambda a, o: e.Heartbeat(open_phases=tuple(o["open"].split(",")) if "open" in o else ())
+        lambda a, o: e.Heartbeat(
+            open_phases=tuple(o["open"].split(",")) if "open" in o else (),
+            last_step=_number(o, "step"),
+        )
     ),
     "launcher": _alone(
         lambda a, o: e.RestartPhase(
@@ -261,5 +277,12 @@ VERBS: dict[str, Any] = {
             layer="in_process", phase=a[0], state=a[1] if len(a) > 1 else "began"
         )
     ),
+    "xid": _each(lambda a, o: e.GpuXid(code=int(a[0]), device=a[1])),
+    "corrected": _alone(
+        lambda a, o: e.IncidentCorrected(
+            incident=a[0], cause=a[1], author=o["by"], reason=o.get("reason")
+        )
+    ),
+    "acknowledged": _alone(lambda a, o: e.IncidentAcknowledged(incident=a[0], author=o["by"])),
     "clock": _alone(lambda a, o: e.Clock(offset=seconds(a[0]))),
 }

@@ -1,10 +1,21 @@
 """The report of a run: the ledger as one plain object, the same for API, terminal and dashboard."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from headway.incidents import Incident, incidents, restarts
+from headway.incidents import (
+    Evidence,
+    Incident,
+    Straggler,
+    attempts_without_durable_step,
+    headline,
+    incidents,
+    loops,
+    recovery,
+    restarts,
+    stragglers,
+)
 from headway.ledger import Interval, Ledger, Range
 from headway.ledger.ratios import checkpoint_efficiency, goodput
 from headway.metrics import INFRASTRUCTURE_FORMULA, TRAINING_FORMULA
@@ -13,7 +24,17 @@ CHECKPOINT_FORMULA = (
     "1 - checkpoint_save / (productive + rolled_back + checkpoint_save + data_wait + evaluation"
     " + custom)"
 )
-DETAILS = ("attempt_list", "incidents", "checkpoints", "formulas")
+EVIDENCE_SHOWN = 50
+"""Observations of one incident that a report lists; of thousands of ranks most say the same."""
+DETAILS = (
+    "attempt_list",
+    "incidents",
+    "checkpoints",
+    "formulas",
+    "recovery",
+    "stragglers",
+    "loops",
+)
 """Parts of a report that a summary leaves out."""
 
 
@@ -60,17 +81,20 @@ def report(ledger: Ledger) -> dict[str, Any]:
         "dropped_events": ledger.book.num_dropped,
         "problems": [asdict(problem) for problem in ledger.problems],
         "flags": list(ledger.flags),
-        "attempt_list": [asdict(attempt) for attempt in ledger.attempts],
-        "incidents": [_incident(incident) for incident in known],
-        "checkpoints": [asdict(checkpoint) for checkpoint in ledger.checkpoints],
+        "attempt_list": [_values(attempt) for attempt in ledger.attempts],
+        "incidents": [_incident(incident, ledger) for incident in known],
+        "recovery": recovery(known),
+        "loops": [asdict(loop) for loop in loops(ledger)],
+        "attempts_without_durable_step": attempts_without_durable_step(ledger),
+        "stragglers": [_straggler(straggler) for straggler in stragglers(ledger)],
+        "checkpoints": [_values(checkpoint) for checkpoint in ledger.checkpoints],
         "labels": dict(configured.labels or {}) if configured else {},
         "links": dict(configured.links or {}) if configured else {},
     }
 
 
-def summary(ledger: Ledger) -> dict[str, Any]:
-    """Return the report without its lists."""
-    full = report(ledger)
+def summary(full: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a report without its lists."""
     return {
         **{name: value for name, value in full.items() if name not in DETAILS},
         "open_incidents": sum(item["state"] == "open" for item in full["incidents"]),
@@ -120,11 +144,75 @@ def _freshness(ledger: Ledger) -> dict[str, Any] | None:
     }
 
 
-def _incident(incident: Incident) -> dict[str, Any]:
-    values = asdict(incident)
-    values["rollback_ns"] = values.pop("rollback")
-    values["attempt_ids"] = list(incident.attempts)
-    values["attempts"] = len(incident.attempts) - 1
-    values["evidence"] = list(incident.evidence)
-    values["state"] = "open" if incident.closed is None else "closed"
+def _incident(incident: Incident, ledger: Ledger) -> dict[str, Any]:
+    values = {
+        name: getattr(incident, name)
+        for name in (
+            "incident",
+            "number",
+            "opened",
+            "closed",
+            "recovered",
+            "caught_up",
+            "cause",
+            "original_cause",
+            "rule",
+            "layer",
+            "suspect_rank",
+            "suspect_node",
+            "suspect_gpu",
+            "suspect_rule",
+            "rollback_steps",
+            "outcome",
+            "suspected_false_alarm",
+        )
+    }
+    said = incident.judgement
+    shown = incident.evidence[:EVIDENCE_SHOWN]
+    return {
+        **values,
+        "headline": headline(incident, ledger.closed_at),
+        "rollback_ns": incident.rollback,
+        "attempts": len(incident.tries),
+        "attempt_ids": list(incident.attempts),
+        "phases": dict(incident.phases),
+        "tries": [_values(one) for one in incident.tries],
+        "evidence": [item.words for item in shown],
+        "observations": [_observation(item) for item in shown],
+        "num_observations": len(incident.evidence),
+        "persistent": dict(incident.persistent),
+        "recovery_valid": _values(incident.validity),
+        "open_phase": None if incident.open_phase is None else _values(incident.open_phase),
+        "corrected_by": said.author,
+        "corrected_at": said.time,
+        "reason": said.reason,
+        "acknowledged_by": said.acknowledged_by,
+        "acknowledged_at": said.acknowledged_at,
+        "state": "open" if incident.outcome == "open" else "closed",
+    }
+
+
+def _observation(item: Evidence) -> dict[str, Any]:
+    return {
+        "time": item.time,
+        "began": item.began,
+        "words": item.words,
+        "kind": item.kind,
+        "rank": item.rank,
+        "node": item.node,
+        "attempt": item.attempt,
+        "echo": item.echo,
+        "events": [{"producer": s.producer, "sequence": s.sequence} for s in item.sources],
+    }
+
+
+def _values(one: Any) -> dict[str, Any]:
+    """Return the fields of a flat value; unlike `asdict` it copies nothing, and there are many."""
+    return {name: getattr(one, name) for name in one.__slots__}
+
+
+def _straggler(straggler: Straggler) -> dict[str, Any]:
+    values = _values(straggler)
+    values["excess_ns"] = values.pop("excess")
+    values["peers_ns"] = values.pop("peers")
     return values

@@ -1,0 +1,166 @@
+"""What was observed of an attempt's end, as evidence with the records behind it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from headway.events import AttemptEnded, GpuXid, RankExited
+from headway.incidents.causes import (
+    WATCHDOG_CAUSES,
+    decide,
+    of_exit,
+    of_fault,
+    of_stop,
+    of_xid,
+)
+from headway.incidents.hangs import doing, hang_suspect, out_of_step, silent_ranks, stall
+from headway.incidents.model import Evidence, Source, Verdict
+from headway.incidents.reading import Reading, last_step_end, node_of
+from headway.ledger.account import Account
+from headway.ledger.breakage import fault_start, is_breakage
+
+_SECOND = 10**9
+_XID_BEFORE = 300 * _SECOND
+_XID_AFTER = 60 * _SECOND
+_PATIENT = ("warmup", "checkpoint_save", "checkpoint_load", "data_wait")
+"""Phases that may take long without anything being wrong."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """How one attempt broke: when, the evidence, and the verdict on it."""
+
+    position: int
+    opened: int
+    evidence: tuple[Evidence, ...]
+    verdict: Verdict
+    checkpoint: str | None
+    suspected_false_alarm: bool
+
+
+def failure(reading: Reading, position: int) -> Failure:
+    """Return how an attempt broke."""
+    account = reading.accounts[position]
+    evidence = observed(reading, position)
+    opened = account.broken.fault
+    if opened is None:
+        opened = min((item.began for item in evidence), default=account.broken.done)
+    evidence += _xids(reading, account, opened, evidence)
+    verdict = decide(evidence, at_start=account.steps is None)
+    if verdict.cause in WATCHDOG_CAUSES and verdict.suspect_rule is None:
+        verdict = _suspected(account, verdict, evidence)
+    if verdict.node is None:
+        verdict = replace(verdict, node=node_of(account.attempt, verdict.rank))
+    return Failure(
+        position,
+        opened,
+        tuple(evidence),
+        verdict,
+        reading.failed_load(account) or _restored(account),
+        _is_false_alarm(verdict, evidence),
+    )
+
+
+def observed(reading: Reading, position: int) -> list[Evidence]:
+    """Return what was observed of an attempt's end, first fault first."""
+    account = reading.accounts[position]
+    attempt, since = account.attempt, last_step_end(account)
+    found = []
+    for time, rank, fault in attempt.faults:
+        if time >= since:
+            own = fault_start(time, fault, since)
+            began = account.broken.done if own is None else own
+            node = node_of(attempt, rank)
+            item = of_fault(time, began, rank, node, fault, reading.source(fault))
+            if item.phase is None and rank is not None and item.cause in WATCHDOG_CAUSES:
+                item = replace(item, phase=doing(account, rank, time).phase)
+            found.append(item)
+    for time, rank, exit_ in attempt.exits:
+        vanished = _is_vanished(exit_)
+        if is_breakage(exit_) or (vanished and time >= since):
+            began = account.broken.done if time >= since and not vanished else time
+            node = node_of(attempt, rank)
+            found.append(of_exit(time, began, rank, node, exit_, reading.source(exit_)))
+    if attempt.exits:
+        found += [
+            of_stop(max(time, since), reading.rank(stop), stop, reading.source(stop))
+            for time, stop in attempt.stops
+        ]
+    alive = reading.is_alive(position)
+    if alive:
+        found += silent_ranks(account)
+    stalled = _stall(account, reading.ledger.closed_at if alive else account.broken.teardown, found)
+    found += [] if stalled is None else [stalled]
+    apart = out_of_step(found)
+    if apart is not None:
+        first = min(found, key=lambda item: item.time)
+        found.append(
+            replace(first, words=apart, cause="unknown", kind="out of step", rank=None, node=None)
+        )
+    found = [replace(item, attempt=attempt.identity) for item in found]
+    return sorted(found, key=lambda item: (item.began, item.time, item.words))
+
+
+def _stall(account: Account, end: int, found: Sequence[Evidence]) -> Evidence | None:
+    """Return the stall that nothing but later deaths explains."""
+    if any(item.kind != "exit" and item.cause != "unknown" for item in found):
+        return None
+    return stall(account, min([end, *(item.time for item in found)]))
+
+
+def _is_vanished(exit_: RankExited | AttemptEnded) -> bool:
+    return (
+        isinstance(exit_, RankExited)
+        and exit_.by == "unknown"
+        and exit_.signal is None
+        and exit_.exit_code is None
+    )
+
+
+def _xids(
+    reading: Reading, account: Account, opened: int, evidence: Sequence[Evidence]
+) -> list[Evidence]:
+    """Return the Xids of the attempt's nodes around its faults."""
+    last = max((item.time for item in evidence), default=opened)
+    nodes = {log.node for log in account.attempt.ranks.values()}
+    found = []
+    for fact in reading.xids(opened - _XID_BEFORE, last + _XID_AFTER):
+        envelope, record = fact.envelope, fact.envelope.event
+        if isinstance(record, GpuXid) and envelope.node in nodes:
+            source = Source(envelope.producer, envelope.first_sequence)
+            item = of_xid(fact.time, envelope.node, record, source)
+            found.append(replace(item, attempt=account.attempt.identity))
+    return found
+
+
+def _suspected(account: Account, verdict: Verdict, evidence: Sequence[Evidence]) -> Verdict:
+    """Replace the rank whose watchdog fired first by the one that held the others up."""
+    watchdogs = [item for item in evidence if item.cause in WATCHDOG_CAUSES]
+    times = [item.time for item in watchdogs if item.kind != "stall"]
+    suspect = hang_suspect(account, min(times, default=account.broken.teardown), evidence)
+    if suspect is not None:
+        return replace(verdict, rank=suspect.rank, node=None, suspect_rule=suspect.rule)
+    accused = {item.rank for item in watchdogs if item.kind in ("heartbeat_timeout", "hang")}
+    if len(accused) == 1 and verdict.rank in accused:
+        return replace(verdict, suspect_rule="the only rank that was reported")
+    return replace(verdict, rank=None, node=None)
+
+
+def _is_false_alarm(verdict: Verdict, evidence: Sequence[Evidence]) -> bool:
+    """Whether a watchdog hit a rank in a phase that may take long and nothing else is wrong."""
+    fired = [i for i in evidence if i.kind in ("heartbeat_timeout", "section_timeout")]
+    wrong = [i for i in evidence if i not in fired and not i.echo and i.cause != "unknown"]
+    first = min((item.time for item in fired), default=0)
+    return (
+        verdict.cause == "hang"
+        and bool(fired)
+        and all(item.kind == "exit" and item.time >= first for item in wrong)
+        and all(_is_patient(item.phase) for item in fired)
+    )
+
+
+def _is_patient(phase: str | None) -> bool:
+    return phase is not None and (phase in _PATIENT or "compile" in phase)
+
+
+def _restored(account: Account) -> str | None:
+    return account.segments[0].checkpoint if account.segments else None

@@ -1,0 +1,177 @@
+"""Who holds the others up, found from open phases, and ranks that fell silent.
+
+In a hang most ranks wait in a collective. The culprit is the one that does something else, the
+longest open phase first; the watchdog that fires first only tells who had waited longest.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from headway.incidents.model import Evidence
+from headway.incidents.reading import phases_of
+from headway.ledger.account import Account
+from headway.ledger.attempts import RankLog
+from headway.ledger.group import LEAST_LIMIT, LIMIT_FACTOR
+
+_COLLECTIVE = re.compile(r"SeqNum=(\d+)")
+"""How PyTorch's watchdog names the collective that a rank was in."""
+
+
+@dataclass(frozen=True, slots=True)
+class Doing:
+    """What a rank was last in, and since when; between phases its newest sign counts."""
+
+    rank: int
+    phase: str | None
+    since: int
+
+
+@dataclass(frozen=True, slots=True)
+class Suspect:
+    """The rank that holds the others up, and how that was found."""
+
+    rank: int
+    rule: str
+
+
+def doing(account: Account, rank: int, time: int) -> Doing:
+    """Return what a rank was in at a time in ns: its innermost open phase."""
+    log = account.attempt.ranks[rank]
+    opened = [
+        phase
+        for phase in phases_of(account, rank)
+        if phase.start <= time and (phase.end is None or (phase.failed and phase.end >= time))
+    ]
+    innermost = max(opened, key=lambda phase: phase.start, default=None)
+    if innermost is not None:
+        return Doing(rank, innermost.name, innermost.start)
+    done = max((int(rows.end[-1]) for rows in log.rows), default=log.started or 0)
+    if log.heartbeat is not None and log.heartbeat[0] >= done and log.heartbeat[1].open_phases:
+        return Doing(rank, log.heartbeat[1].open_phases[-1], done)
+    ends = [phase.end for phase in log.phases if phase.end is not None and phase.end <= time]
+    return Doing(rank, None, max([done, *ends]))
+
+
+def hang_suspect(account: Account, time: int, evidence: Sequence[Evidence]) -> Suspect | None:
+    """Return the rank that the others waited for at a time in ns; None if all were alike."""
+    ranks = [doing(account, rank, time) for rank in sorted(account.attempt.ranks)]
+    if len(ranks) < 2:
+        return Suspect(ranks[0].rank, "the only rank") if ranks else None
+    names = Counter(one.phase for one in ranks)
+    usual = "step" if "step" in names else names.most_common(1)[0][0]
+    others = [one for one in ranks if one.phase != usual]
+    if others and usual is not None:
+        suspect = min(others, key=lambda one: (one.since, one.rank))
+        where = "between phases" if suspect.phase is None else f"in {suspect.phase}"
+        return Suspect(suspect.rank, f"{where} while {names[usual]} of its peers wait in {usual}")
+    for what, numbers in (
+        ("collective", _collectives(evidence)),
+        ("step", _completed(account, [one.rank for one in ranks])),
+    ):
+        low = min(numbers.values(), default=0)
+        if len(numbers) > 1 and low < max(numbers.values()):
+            behind = min(rank for rank, number in numbers.items() if number == low)
+            return Suspect(behind, f"at {what} {low} while a peer is at {max(numbers.values())}")
+    return None
+
+
+def out_of_step(evidence: Iterable[Evidence]) -> str | None:
+    """Say which ranks were in different collectives when their watchdogs fired."""
+    numbers = _collectives(evidence)
+    if len(set(numbers.values())) < 2:
+        return None
+    told = ", ".join(f"rank {rank} at collective {n}" for rank, n in sorted(numbers.items()))
+    return f"ranks out of step: {told}"
+
+
+def _collectives(evidence: Iterable[Evidence]) -> dict[int, int]:
+    found = {}
+    for item in evidence:
+        told = _COLLECTIVE.search(item.words)
+        if item.kind == "collective_timeout" and item.observer is not None and told:
+            found[item.observer] = int(told[1])
+    return found
+
+
+def _completed(account: Account, ranks: Iterable[int]) -> dict[int, int]:
+    """Return the last completed step of the ranks that report each step, or say it themselves."""
+    found = {}
+    for rank in ranks:
+        log = account.attempt.ranks[rank]
+        detail = [int(rows.number[-1]) for rows in log.rows if rows.detail]
+        told = log.heartbeat[1].last_step if log.heartbeat is not None else None
+        if detail or told is not None:
+            found[rank] = max(detail[-1] if detail else 0, told or 0)
+    return found
+
+
+def silent_ranks(account: Account) -> list[Evidence]:
+    """Return the ranks of a running attempt that show nothing while their peers step on."""
+    steps = account.steps
+    if steps is None:
+        return []
+    limit = max(LEAST_LIMIT, LIMIT_FACTOR * (steps.pace.step or 0))
+    newest = steps.last_end
+    found = []
+    for rank, log in sorted(account.attempt.ranks.items()):
+        if not log.rows or log.ended is not None:
+            continue
+        patience = max(limit, 2 * _longest_report(log))
+        seen = _newest_progress(log)
+        if newest - seen > patience:
+            where = doing(account, rank, newest)
+            at = "" if where.phase is None else f" (last seen in {where.phase})"
+            found.append(
+                Evidence(
+                    time=newest,
+                    began=seen,
+                    cause="hang",
+                    kind="silence",
+                    words=f"no sign of rank {rank}{at} while its peers complete steps",
+                    rank=rank,
+                    node=log.node,
+                    observer=rank,
+                    phase=where.phase,
+                    signature="silence",
+                    named=True,
+                )
+            )
+    return found
+
+
+def _newest_progress(log: RankLog) -> int:
+    """Return when a rank was last known to move on; that its process lives is not enough."""
+    known = max(int(rows.end[-1]) for rows in log.rows)
+    step = max(int(rows.number[-1]) for rows in log.rows)
+    phases = (phase.start if phase.end is None else phase.end for phase in log.phases)
+    known = max([known, *phases])
+    if log.heartbeat is not None and (log.heartbeat[1].last_step or 0) > step:
+        known = max(known, log.heartbeat[0])
+    return known
+
+
+def _longest_report(log: RankLog) -> int:
+    """Return the longest stretch that one of its summaries covers: so long it may be silent."""
+    spans = (int(rows.end[-1] - rows.start[0]) for rows in log.rows if not rows.detail)
+    return max(spans, default=0)
+
+
+def stall(account: Account, seen: int) -> Evidence | None:
+    """Return an over-long stretch without a step as evidence, seen at a time in ns.
+
+    Shorter ones are what it takes peers to notice a dead rank.
+    """
+    steps = account.steps
+    tail = [piece for piece in account.around if piece.category == "stalled"]
+    if steps is None or not tail or not steps.pace.is_too_long(seen - account.broken.done):
+        return None
+    return Evidence(
+        time=account.broken.done,
+        began=account.broken.done,
+        cause="hang",
+        kind="stall",
+        words=f"no step for {(seen - account.broken.done) // 10**9} s while ranks were alive",
+        signature="stall",
+    )

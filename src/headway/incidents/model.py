@@ -1,0 +1,136 @@
+"""What is known about an incident: values only; how they are derived stands in the siblings.
+
+Times are UTC ns, durations ns; `None` means unknown or not yet.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+PHASES = ("detect", "teardown", "wait", "start", "load", "recompute")
+"""Phases of an incident in their order."""
+
+
+class Source(NamedTuple):
+    """The record behind an observation."""
+
+    producer: str
+    sequence: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """One observation about an incident: when it was made, and when what it saw began.
+
+    `rank` is accused, `observer` saw it. `kind` is the event's own word (a fault's kind, `exit`,
+    `stop`, ...), `echo` marks what a dead peer looks like from outside, `named` that the record
+    itself names the culprit.
+    """
+
+    time: int
+    began: int
+    cause: str
+    kind: str
+    words: str
+    rank: int | None = None
+    node: str | None = None
+    gpu: str | None = None
+    observer: int | None = None
+    phase: str | None = None
+    signature: str | None = None
+    echo: bool = False
+    named: bool = False
+    attempt: str | None = None
+    sources: tuple[Source, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """The cause that was chosen, the rule that chose it and whom the evidence accuses."""
+
+    cause: str
+    rule: str
+    rank: int | None = None
+    node: str | None = None
+    gpu: str | None = None
+    signature: str | None = None
+    suspect_rule: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Try:
+    """One attempt to recover: what its time went to, and how it broke (None: it did not)."""
+
+    attempt: str
+    number: int
+    layer: str
+    start: int
+    end: int
+    outcome: str
+    resumed: int | None
+    checkpoint: str | None
+    cause: str | None
+    suspect_rank: int | None
+    phases: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenPhase:
+    """What the newest attempt of an open incident is in, and since when."""
+
+    phase: str
+    since: int
+    rank: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Validity:
+    """Whether re-executed steps agree with their first pass: yes, no or unknown, and why."""
+
+    valid: str
+    reason: str
+    compared: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judgement:
+    """What people said about an incident: newest correction and newest acknowledgement."""
+
+    cause: str | None = None
+    author: str | None = None
+    time: int | None = None
+    reason: str | None = None
+    acknowledged_by: str | None = None
+    acknowledged_at: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Incident:
+    """One incident; `cause` is a person's where one corrected it, `original_cause` the rule's."""
+
+    incident: str
+    number: int
+    opened: int
+    closed: int | None
+    recovered: int | None
+    caught_up: int | None
+    cause: str
+    original_cause: str
+    rule: str
+    layer: str | None
+    suspect_rank: int | None
+    suspect_node: str | None
+    suspect_gpu: str | None
+    suspect_rule: str | None
+    rollback_steps: int | None
+    rollback: int | None
+    attempts: tuple[str, ...]
+    outcome: str
+    validity: Validity
+    phases: Mapping[str, int]
+    tries: tuple[Try, ...] = ()
+    evidence: tuple[Evidence, ...] = ()
+    persistent: Mapping[str, int] = field(default_factory=dict)
+    suspected_false_alarm: bool = False
+    open_phase: OpenPhase | None = None
+    judgement: Judgement = field(default_factory=Judgement)

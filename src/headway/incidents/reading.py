@@ -1,0 +1,128 @@
+"""A ledger with what every incident asks of it, indexed once."""
+
+from bisect import bisect_left, bisect_right
+from collections import defaultdict
+from collections.abc import Iterator
+from itertools import accumulate
+
+from headway.events import (
+    AttemptEnded,
+    CheckpointLoadFailed,
+    Envelope,
+    Event,
+    Fault,
+    GpuXid,
+    RankExited,
+    StopAnnounced,
+)
+from headway.incidents.model import Source
+from headway.ledger import Ledger
+from headway.ledger.account import Account
+from headway.ledger.attempts import Attempt, Phase
+from headway.ledger.checkpoints import Checkpoint
+from headway.ledger.intake import Stamped
+from headway.ledger.lineage import parent_of
+
+_TELLING = (Fault, RankExited, AttemptEnded, StopAnnounced)
+
+
+class Reading:
+    """Lookups over one ledger."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self.ledger = ledger
+        self.accounts = ledger.book.accounts
+        self._own = [_highest(account) for account in self.accounts]
+        self._highest = list(accumulate(self._own, max))
+        self.saves: dict[str | None, list[Checkpoint]] = defaultdict(list)
+        for save in ledger.book.saves:
+            self.saves[save.attempt].append(save)
+        self.segments = [segment.attempt for segment in ledger.book.chain]
+        self._records: dict[int, Envelope] = {}
+        self._xids: list[Stamped] = []
+        self._failed_loads: list[tuple[int, str]] = []
+        for fact in ledger.book.facts:
+            record = fact.envelope.event
+            if isinstance(record, _TELLING):
+                # equal records of two ranks are two: only the object tells them apart
+                self._records[id(record)] = fact.envelope
+            elif isinstance(record, GpuXid) and fact.time <= ledger.as_of:
+                self._xids.append(fact)
+            elif isinstance(record, CheckpointLoadFailed) and fact.time <= ledger.as_of:
+                self._failed_loads.append((fact.time, record.checkpoint))
+        self._xid_times = [fact.time for fact in self._xids]
+
+    def highest(self, position: int) -> int:
+        """Return the highest step completed up to and with an attempt."""
+        return self._highest[position]
+
+    def source(self, event: Event) -> Source | None:
+        """Return the record in which an event came."""
+        envelope = self._records.get(id(event))
+        return None if envelope is None else Source(envelope.producer, envelope.first_sequence)
+
+    def rank(self, event: Event) -> int | None:
+        """Return the rank that an event is about."""
+        envelope = self._records.get(id(event))
+        return None if envelope is None else envelope.rank
+
+    def xids(self, start: int, end: int) -> list[Stamped]:
+        """Return the Xids between two times."""
+        low, high = bisect_left(self._xid_times, start), bisect_right(self._xid_times, end)
+        return self._xids[low:high]
+
+    def failed_load(self, account: Account) -> str | None:
+        """Return the checkpoint that an attempt failed to load last."""
+        begin, end = account.attempt.begin, account.attempt.end
+        low = bisect_left(self._failed_loads, (begin, ""))
+        high = bisect_right(self._failed_loads, (end, "\U0010ffff"))
+        return self._failed_loads[high - 1][1] if high > low else None
+
+    def is_alive(self, position: int) -> bool:
+        """Whether an attempt may still go on."""
+        last = position == len(self.accounts) - 1
+        return last and self.ledger.end is None and not self.accounts[position].attempt.ended
+
+    def own_highest(self, position: int) -> int:
+        """Return the highest step that an attempt itself completed."""
+        return self._own[position]
+
+    def lineage(self, first: int, base: int) -> Iterator[tuple[int, int | None]]:
+        """Yield the segments of the newest state at the end of attempt `first`, newest first.
+
+        Each comes as its position in the chain with the last step that counts of it (None: all);
+        they end with the segment that holds the step after `base`.
+        """
+        book = self.ledger.book
+        before = bisect_right(self.segments, first)
+        position = before - 1 if before else None
+        limit = None
+        while position is not None:
+            yield position, limit
+            segment = book.chain[position]
+            limit = segment.base if limit is None else min(limit, segment.base)
+            if limit <= base:
+                break
+            position = parent_of(position, limit, book.chain, book.attempts, book.saves_by_identity)
+
+
+def _highest(account: Account) -> int:
+    """Return the highest step that an attempt completed."""
+    return 0 if account.steps is None else int(account.steps.number.max())
+
+
+def last_step_end(account: Account) -> int:
+    """Return the end of the last completed step, else the begin of the attempt."""
+    return account.attempt.begin if account.steps is None else account.steps.last_end
+
+
+def phases_of(account: Account, rank: int) -> list[Phase]:
+    """Return the phases of a rank; a step completed later closed those left open."""
+    own = account.attempt.ranks[rank].phases
+    return own if account.steps is None else account.steps.phases.get(rank, own)
+
+
+def node_of(attempt: Attempt, rank: int | None) -> str | None:
+    """Return the node of a rank."""
+    log = None if rank is None else attempt.ranks.get(rank)
+    return None if log is None else log.node
