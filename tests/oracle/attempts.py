@@ -244,7 +244,11 @@ def _lifetime(attempt: Attempt) -> None:
         attempt.layer = event.layer
         return
     signs = [fact.time for fact in mine]
-    signs += [step.start - step.wait if step.detail else step.start for step in attempt.done]
+    for rank in attempt.ranks:  # the wait of a later step is clipped to the gap before it
+        steps = [step for step in attempt.done if step.rank == rank]
+        if steps:
+            first = min(steps, key=lambda step: (step.start, step.end))
+            signs.append(first.start - first.wait if first.detail else first.start)
     for fact in mine:
         if isinstance(fact.event, PhaseEnded):
             signs.append(fact.time - fact.event.duration)
@@ -435,7 +439,7 @@ def _waits(attempt: Attempt) -> None:
             if p.begin < step.start:
                 floor = max(floor, min(p.end or 0, step.start))
         for (_, _, rank), other in attempt.steps.items():
-            if rank == step.rank and other is not step and other.start < step.start:
+            if rank == step.rank and (other.start, other.end) < (step.start, step.end):
                 floor = max(floor, min(other.end, step.start))
         if floor < step.start:
             attempt.waits.append(Phase(step.rank, "data_wait", floor, step.start))

@@ -219,7 +219,7 @@ def _cut_short(
     """
     found: list[tuple[int, Phase]] = []
     for rank, log in sorted(attempt.ranks.items()):
-        beat = _beat(log, done, stepped)
+        beat = _beat(log, phases[rank], done, stepped)
         if closing.alive:
             found += [(rank, phase) for phase in beat]
             continue
@@ -250,14 +250,14 @@ def _is_cut(phase: Phase) -> bool:
     return phase.failed and phase.name != "checkpoint_load"
 
 
-def _beat(log: RankLog, done: int, stepped: bool) -> list[Phase]:
+def _beat(log: RankLog, phases: Sequence[Phase], done: int, stepped: bool) -> list[Phase]:
     """Return the innermost open phase of a rank's newest heartbeat."""
     if log.heartbeat is None or log.heartbeat[0] < done:
         return []
     names = [name for name in log.heartbeat[1].open_phases if _tells(name, stepped)]
     if not names:
         return []
-    begun = [phase.start for phase in log.phases if phase.end is None and phase.name == names[-1]]
+    begun = [phase.start for phase in phases if phase.end is None and phase.name == names[-1]]
     return [Phase(max(begun, default=done), None, names[-1])]
 
 

@@ -203,7 +203,6 @@ def _read(
         if rows is not None:
             log.rows.append(rows)
             time = int(rows.end[-1])
-            signs.append(rows.reach)
         elif isinstance(record, PhaseEnded):
             begin = time - record.duration
             log.phases.append(Phase(begin, time, record.phase, record.error is not None))
@@ -224,6 +223,11 @@ def _read(
         return None
     for event in adopted:
         _about(attempt, event.time, event.envelope.rank, event.envelope.event)
+    signs += [
+        min(log.rows, key=lambda rows: (int(rows.start[0]), int(rows.end[0]))).reach
+        for log in attempt.ranks.values()
+        if log.rows
+    ]
     started = [log.started for log in attempt.ranks.values() if log.started is not None]
     attempt.begin = min(started or signs)
     attempt.last_evidence = max([*signs, *(event.time for event in adopted)])

@@ -197,11 +197,17 @@ def _touched(steps: GroupSteps, ranks: Sequence[RankSteps]) -> list[int]:
                 high = int(np.searchsorted(steps.end, end, side="left"))
                 found.update(range(low, min(high, len(steps.end) - 1) + 1))
         if len(ranks) > 1:
-            # a rank that is two steps ahead waits for the data of both
-            at = rank.index[:-2]
-            ahead = (rank.low[2:] < steps.end[at]) & (rank.low[2:] < rank.high[2:])
-            found.update(at[ahead].tolist())
+            found.update(_far_ahead(rank, steps))
     return sorted(found)
+
+
+def _far_ahead(rank: RankSteps, steps: GroupSteps) -> list[int]:
+    """Return the steps before whose end a rank waited for the data of the next step but one."""
+    waits = np.flatnonzero(rank.low < rank.high)
+    begun = np.searchsorted(rank.low[waits], steps.end[rank.index])
+    near = np.searchsorted(waits, np.arange(2, len(rank.index) + 2))
+    ahead: list[int] = rank.index[begun > near].tolist()
+    return ahead
 
 
 def _critical(steps: GroupSteps, ranks: Sequence[RankSteps], touched: Sequence[int]) -> Times:
