@@ -304,7 +304,7 @@ def _phases(attempt: Attempt) -> None:
         if event.phase == "step" or (phase.failed and event.phase != "checkpoint_load"):
             if phase.failed:
                 attempt.open.append(phase)
-        elif phase.begin < fact.time:
+        else:
             attempt.phases.append(phase)
     for fact in attempt.of(PhaseBegan):
         event = fact.event
@@ -421,7 +421,7 @@ def _waits(attempt: Attempt) -> None:
         phases = [
             p
             for p in attempt.phases
-            if p.rank == step.rank and p.end is not None and not encloses(p, step)
+            if p.rank == step.rank and p.begin < (p.end or 0) and not encloses(p, step)
         ]
         if step.coarse:
             left = step.wait

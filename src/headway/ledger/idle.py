@@ -53,22 +53,22 @@ def launches(
     `states` are time, producer and words in order of time, `begins` those of the attempts.
     """
     found = []
-    began: dict[str, int] = {}
     ended: dict[tuple[str, str], int] = {}
+    following: dict[str, int] = {}
     for time, producer, state in reversed(states):
-        key = producer, state.phase
         if state.state == "ended":
-            ended[key] = time
+            ended[producer, state.phase] = time
             continue
         position = bisect_right(begins, time)
         until = begins[position] if position < len(begins) else end
-        following = began.get(producer)
-        if key in ended and (following is None or ended[key] <= following):
-            until = ended[key]
-        elif following is not None:
-            until = min(until, following)
+        if (producer, state.phase) in ended:
+            until = ended[producer, state.phase]
+        elif producer in following:
+            until = min(until, following[producer])
         found.append(Launching(time, until, state.phase))
-        began[producer] = time
+        following[producer] = time
+        # an end after this begin belongs to it, or to nobody
+        ended = {key: at for key, at in ended.items() if key[0] != producer}
     return found[::-1]
 
 
