@@ -17,12 +17,14 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
-from headway.collector import otlp
+from headway.collector import incident_api, otlp
 from headway.collector.access import TokenCheck
+from headway.collector.answers import body_of, error_answer, service_of
 from headway.collector.curve import step_curve
 from headway.collector.exposition import exposition
 from headway.collector.ingest import Busy
 from headway.collector.ledgers import LedgerFailed, NoSuchRun, Snapshot
+from headway.collector.own_events import OwnEvents
 from headway.collector.service import Service
 from headway.report import interval_objects
 
@@ -46,6 +48,7 @@ def application(service: Service) -> Starlette:
             Route("/api/v1/runs/{run:path}/report", run_report),
             Route("/api/v1/runs/{run:path}/intervals", run_intervals),
             Route("/api/v1/runs/{run:path}/steps", run_steps),
+            *incident_api.routes(),
         ],
         middleware=[Middleware(TokenCheck, token=service.settings.token)],
         exception_handlers={
@@ -56,18 +59,19 @@ def application(service: Service) -> Starlette:
         },
     )
     app.state.service = service
+    app.state.own_events = OwnEvents(service.clock)
     return app
 
 
 async def take_logs(request: Request) -> Response:
     """Store or quarantine the records of one OTLP request; 200 only once that is durable."""
-    service = _service(request)
+    service = service_of(request)
     content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     try:
         committer = service.committer
         decoded = await run_in_threadpool(
             otlp.decode,
-            await _body(request, service.settings.body_limit),
+            await body_of(request, service.settings.body_limit),
             content_type=content_type,
             encoding=request.headers.get("content-encoding", "").strip().lower(),
             limit=service.settings.body_limit,
@@ -75,9 +79,9 @@ async def take_logs(request: Request) -> Response:
         )
         await asyncio.wrap_future(committer.submit(decoded))
     except otlp.MalformedRequest as error:
-        return _error(HTTPStatus.BAD_REQUEST, error, "Do not send this request again.")
+        return error_answer(HTTPStatus.BAD_REQUEST, error, "Do not send this request again.")
     except otlp.TooLarge as error:
-        return _error(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, error, "Send smaller batches.")
+        return error_answer(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, error, "Send smaller batches.")
     return Response(otlp.response(decoded, content_type), media_type=content_type)
 
 
@@ -88,32 +92,32 @@ def healthz(_: Request) -> Response:
 
 def readyz(request: Request) -> Response:
     """Answer 200 once events are taken and every ledger is rebuilt."""
-    if _service(request).ready:
+    if service_of(request).ready:
         return PlainTextResponse("ready\n")
     raise Busy("the collector is not ready")
 
 
 def metrics(request: Request) -> Response:
     """Answer a scrape."""
-    content, content_type = exposition(_service(request), request.headers.get("accept", ""))
+    content, content_type = exposition(service_of(request), request.headers.get("accept", ""))
     return Response(content, headers={"Content-Type": content_type})
 
 
 async def clock(request: Request) -> Response:
     """Answer with the collector's time in UTC ns, by which agents measure their nodes' clocks."""
     # Asynchronous, because waiting for a thread would make the answer old before it leaves.
-    return JSONResponse({"time": _service(request).clock()})
+    return JSONResponse({"time": service_of(request).clock()})
 
 
 def runs(request: Request) -> Response:
     """Answer with the summary of every run, the newest first."""
-    snapshots = _service(request).ledgers.snapshots()
+    snapshots = service_of(request).ledgers.snapshots()
     return JSONResponse({"runs": [snapshot.summary for snapshot in snapshots]})
 
 
 def quarantine(request: Request) -> Response:
     """Answer with the newest records that were refused, and why."""
-    records = _service(request).store.quarantined(_QUARANTINE_SHOWN)
+    records = service_of(request).store.quarantined(_QUARANTINE_SHOWN)
     return JSONResponse({"records": [asdict(record) for record in records]})
 
 
@@ -134,7 +138,7 @@ def run_steps(request: Request) -> Response:
     """Answer with the step curve of one run, thinned to `points`."""
     asked = request.query_params.get("points", str(_DEFAULT_POINTS))
     if not asked.isdecimal() or not 2 <= int(asked) <= _MOST_POINTS:
-        return _error(
+        return error_answer(
             HTTPStatus.BAD_REQUEST,
             f"points must be a number from 2 to {_MOST_POINTS}, got {asked!r}",
             f"Leave it out for {_DEFAULT_POINTS}.",
@@ -146,37 +150,15 @@ def run_steps(request: Request) -> Response:
 
 
 def _answer(request: Request, content: Callable[[Snapshot], object]) -> Response:
-    snapshot = _service(request).ledgers.snapshot(request.path_params["run"])
+    snapshot = service_of(request).ledgers.snapshot(request.path_params["run"])
     headers = {"ETag": f'"{snapshot.version}"'}
     if request.headers.get("if-none-match") == headers["ETag"]:
         return Response(status_code=HTTPStatus.NOT_MODIFIED, headers=headers)
     return JSONResponse(content(snapshot), headers=headers)
 
 
-async def _body(request: Request, limit: int) -> bytes:
-    chunks, size = [], 0
-    async for chunk in request.stream():
-        size += len(chunk)
-        if size > limit:
-            raise otlp.TooLarge(f"the body holds more than {limit} bytes")
-        chunks.append(chunk)
-    return b"".join(chunks)
-
-
-def _service(request: Request) -> Service:
-    service: Service = request.app.state.service
-    return service
-
-
-def _error(
-    status: int, error: object, next_step: str, headers: dict[str, str] | None = None
-) -> JSONResponse:
-    content = {"error": str(error), "next": next_step}
-    return JSONResponse(content, status_code=status, headers=headers)
-
-
 def _no_such_run(_: Request, error: Exception) -> Response:
-    return _error(
+    return error_answer(
         HTTPStatus.NOT_FOUND,
         error,
         "List the runs with `headway report`, or wait until the agent has shipped its events.",
@@ -184,7 +166,7 @@ def _no_such_run(_: Request, error: Exception) -> Response:
 
 
 def _ledger_failed(_: Request, error: Exception) -> Response:
-    return _error(
+    return error_answer(
         HTTPStatus.INTERNAL_SERVER_ERROR,
         error,
         "Its events are safe; please report the collector's log.",
@@ -192,14 +174,14 @@ def _ledger_failed(_: Request, error: Exception) -> Response:
 
 
 def _busy(_: Request, error: Exception) -> Response:
-    return _error(
+    return error_answer(
         HTTPStatus.SERVICE_UNAVAILABLE, error, "Try again in a moment.", {"Retry-After": "1"}
     )
 
 
 def _http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)  # noqa: S101  # Starlette routes only these here
-    return _error(
+    return error_answer(
         error.status_code,
         f"{request.method} {request.url.path}: {error.detail}",
         "See GET /api/v1/runs.",

@@ -30,6 +30,10 @@ class UnknownRun(CollectorError):  # noqa: N818  # the condition reads as a name
     """The collector has no such run."""
 
 
+class UnknownIncident(CollectorError):  # noqa: N818  # the condition reads as a name
+    """The collector has no such incident."""
+
+
 class CollectorRefused(CollectorError):  # noqa: N818  # the condition reads as a name
     """The collector answered with an error: wrong token, not ready, wrong request."""
 
@@ -97,9 +101,59 @@ class CollectorClient:
         path = f"/api/v1/runs/{quote(run, safe='')}/steps"
         return list(self._get(path, {"points": points})["points"])
 
-    def _get(self, path: str, query: Mapping[str, int] | None = None) -> dict[str, Any]:
+    def incidents(self, run: str | None = None) -> list[dict[str, Any]]:
+        """Return the incidents of a run, or of all runs, the newest first.
+
+        Raises:
+            CollectorError: no answer; see its subclasses.
+        """
+        return list(
+            self._get("/api/v1/incidents", {} if run is None else {"run": run})["incidents"]
+        )
+
+    def incident(self, incident: str) -> dict[str, Any]:
+        """Return one incident by its identity.
+
+        Raises:
+            CollectorError: no answer; see its subclasses.
+        """
+        return self._get(f"/api/v1/incidents/{quote(incident, safe='')}")
+
+    def acknowledge(self, incident: str, author: str) -> dict[str, Any]:
+        """Record who took charge of an incident; return it as it now reads.
+
+        Raises:
+            CollectorError: not recorded; see its subclasses.
+        """
+        path = f"/api/v1/incidents/{quote(incident, safe='')}/ack"
+        return self._post(path, {"author": author})
+
+    def correct(
+        self, incident: str, cause: str, author: str, reason: str | None = None
+    ) -> dict[str, Any]:
+        """Record the cause that a person gives an incident; return it as it now reads.
+
+        Raises:
+            CollectorError: not recorded; see its subclasses.
+        """
+        said = {"cause": cause, "author": author, "reason": reason}
+        return self._post(f"/api/v1/incidents/{quote(incident, safe='')}/cause", said)
+
+    def _get(self, path: str, query: Mapping[str, int | str] | None = None) -> dict[str, Any]:
+        return self._ask("GET", path, query, None)
+
+    def _post(self, path: str, content: Mapping[str, Any]) -> dict[str, Any]:
+        return self._ask("POST", path, None, content)
+
+    def _ask(
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, int | str] | None,
+        content: Mapping[str, Any] | None,
+    ) -> dict[str, Any]:
         try:
-            response = self._http.get(path, params=query)
+            response = self._http.request(method, path, params=query, json=content)
         except httpx.HTTPError as error:
             raise CollectorUnreachable(
                 f"No collector answers at {self._endpoint} ({error}).",
@@ -113,7 +167,10 @@ class CollectorClient:
                 f"What answers at {self._endpoint} is no Headway collector.",
                 "Set HEADWAY_ENDPOINT to the collector's address.",
             )
-        kind = UnknownRun if response.status_code == httpx.codes.NOT_FOUND else CollectorRefused
+        kind: type[CollectorError] = CollectorRefused
+        if response.status_code == httpx.codes.NOT_FOUND:
+            about_incident = path.startswith("/api/v1/incidents/")
+            kind = UnknownIncident if about_incident else UnknownRun
         raise kind(str(answer["error"]), str(answer.get("next", "")))
 
 

@@ -1,0 +1,173 @@
+"""Incidents over real HTTP: read, acknowledged, corrected, and the same after a restart."""
+
+import itertools
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Event
+from typing import Any
+
+import httpx
+import pytest
+
+from headway.collector.api import application
+from headway.collector.otlp import PROTOBUF
+from headway.collector.service import Service
+from headway.events import AttemptStarted, Fault, IncidentAcknowledged, RankExited, RunStarted
+from headway.settings import ClientSettings, CollectorSettings
+from headway.storage.client import CollectorClient, CollectorRefused, UnknownIncident, UnknownRun
+from headway.storage.store import EventStore
+from otlp_requests import body
+from records import ANCHOR, SECOND, record, steps
+from served import served
+
+WAIT = 30.0
+LATER = itertools.count()
+"""Nanoseconds by which the collector's clock moves on with each look at it."""
+
+
+def broken(run: str, producer: str) -> list[Any]:
+    """A run whose rank died of an exception after twelve steps."""
+    return [
+        record(1, RunStarted(run_name="llama"), producer=producer, run=run),
+        record(2, AttemptStarted(layer="launcher", world_size=1), producer=producer, run=run),
+        steps(3, 12, producer=producer, run=run),
+        record(13, Fault(kind="exception", exception="ValueError"), producer=producer, run=run),
+        record(14, RankExited(exit_code=1, by="itself"), producer=producer, run=run),
+    ]
+
+
+@dataclass
+class Running:
+    """A served collector with one broken run, and its client."""
+
+    client: CollectorClient
+    http: httpx.Client
+    service: Service
+
+
+@contextmanager
+def running(path: Path) -> Iterator[Running]:
+    ready = Event()
+    service = Service(
+        EventStore.open(path),
+        CollectorSettings(commit_interval=0.0, database=path),
+        lambda: ANCHOR + 100 * SECOND + next(LATER),
+    )
+    service.start(ready.set)
+    with (
+        closing(service),
+        served(application(service)) as address,
+        httpx.Client(base_url=address) as http,
+        CollectorClient(ClientSettings(endpoint=address)) as client,
+    ):
+        assert ready.wait(WAIT)
+        content = body(broken("llama-1", "ab" * 16))
+        assert http.post("/v1/logs", content=content, headers={"content-type": PROTOBUF}).is_success
+        yield Running(client, http, service)
+
+
+@pytest.fixture
+def collector(tmp_path: Path) -> Iterator[Running]:
+    with running(tmp_path / "events.duckdb") as found:
+        yield found
+
+
+def test_the_incidents_of_a_run_and_of_all_runs_are_listed(collector: Running) -> None:
+    content = body(broken("llama-2", "cd" * 16))
+    collector.http.post("/v1/logs", content=content, headers={"content-type": PROTOBUF})
+    (one,) = collector.client.incidents("llama-1")
+    assert (one["cause"], one["run"], one["run_name"]) == ("exception", "llama-1", "llama")
+    assert {found["run"] for found in collector.client.incidents()} == {"llama-1", "llama-2"}
+    assert collector.client.incident(one["incident"]) == one
+    with pytest.raises(UnknownRun, match="'nobody'"):
+        collector.client.incidents("nobody")
+
+
+def test_a_correction_counts_at_once_and_the_rules_verdict_stays(collector: Running) -> None:
+    (one,) = collector.client.incidents()
+    said = collector.client.correct(one["incident"], "gpu_fault", " Ada ", "Xid 79 on GPU 3")
+    assert (said["cause"], said["original_cause"]) == ("gpu_fault", "exception")
+    assert (said["corrected_by"], said["reason"]) == ("Ada", "Xid 79 on GPU 3")
+    assert said == collector.client.incident(one["incident"])
+    again = collector.client.correct(one["incident"], "network", "Grace")
+    assert (again["cause"], again["corrected_by"], again["reason"]) == ("network", "Grace", None)
+
+
+def test_an_acknowledgement_names_who_took_charge(collector: Running) -> None:
+    (one,) = collector.client.incidents()
+    said = collector.client.acknowledge(one["incident"], "Ada")
+    assert (said["acknowledged_by"], said["cause"]) == ("Ada", "exception")
+
+
+def test_what_people_said_survives_a_restart_and_more_can_be_said(tmp_path: Path) -> None:
+    path = tmp_path / "events.duckdb"
+    with running(path) as collector:
+        (one,) = collector.client.incidents()
+        collector.client.correct(one["incident"], "network", "Ada")
+        before = collector.client.acknowledge(one["incident"], "Ada")
+    with running(path) as collector:
+        after = collector.client.incident(one["incident"])
+        for what in ("cause", "original_cause", "corrected_by", "acknowledged_by"):
+            assert after[what] == before[what]
+        assert collector.client.correct(one["incident"], "storage", "Ada")["cause"] == "storage"
+        assert collector.service.store.num_gaps == 0
+
+
+def test_two_who_speak_at_once_are_both_heard(collector: Running) -> None:
+    (one,) = collector.client.incidents()
+    identity = one["incident"]
+    people = [f"person {number}" for number in range(8)]
+    with ThreadPoolExecutor(len(people)) as pool:
+        list(pool.map(lambda person: collector.client.acknowledge(identity, person), people))
+    said = [one.event for one in collector.service.store.envelopes() if one.run == "llama-1"][-8:]
+    assert {one.author for one in said if isinstance(one, IncidentAcknowledged)} == {*people}
+    assert collector.service.store.num_gaps == 0
+
+
+@pytest.mark.parametrize(
+    ("said", "error", "next_step"),
+    [
+        ({"cause": "oomm", "author": "Ada"}, "unknown cause 'oomm'", "gpu_oom"),
+        ({"author": "Ada"}, "cause must be a text, got None", "gpu_oom"),
+        ({"cause": "network"}, "author must be a text, got None", "who you are"),
+        ({"cause": "network", "author": " "}, "author must be a text, got ' '", "who you are"),
+        ({"cause": "network", "author": "A", "reason": 3}, "reason must be a text, got 3", "words"),
+        ([], "cause must be a text, got None", "gpu_oom"),
+    ],
+)
+def test_a_judgement_that_makes_no_sense_names_value_and_choices(
+    collector: Running, said: object, error: str, next_step: str
+) -> None:
+    (one,) = collector.client.incidents()
+    answer = collector.http.post(f"/api/v1/incidents/{one['incident']}/cause", json=said)
+    assert answer.status_code == 400
+    assert answer.json()["error"] == error
+    assert next_step in answer.json()["next"]
+
+
+def test_a_body_that_is_no_json_or_too_large_is_refused(collector: Running) -> None:
+    (one,) = collector.client.incidents()
+    path = f"/api/v1/incidents/{one['incident']}/ack"
+    assert "no JSON" in collector.http.post(path, content=b"{").json()["error"]
+    assert collector.http.post(path, content=bytes(100_000)).status_code == 413
+
+
+def test_an_unknown_incident_says_how_to_find_one(collector: Running) -> None:
+    for ask in (
+        lambda: collector.client.incident("0123"),
+        lambda: collector.client.acknowledge("0123", "Ada"),
+        lambda: collector.client.correct("0123", "network", "Ada"),
+    ):
+        with pytest.raises(UnknownIncident, match="no incident '0123'") as raised:
+            ask()
+        assert "headway incidents RUN" in raised.value.next_step
+
+
+def test_a_collector_that_stops_records_nothing(collector: Running) -> None:
+    (one,) = collector.client.incidents()
+    collector.service.committer.close()
+    with pytest.raises(CollectorRefused, match="stopping"):
+        collector.client.acknowledge(one["incident"], "Ada")
