@@ -19,10 +19,13 @@ from headway.settings import SettingError
 COMMANDS: Mapping[str, tuple[str, ...]] = {
     "demo": ("exporter", "training", "server"),
     "report": ("server",),
+    "incidents": ("server",),
+    "incident": ("server",),
     "collect": ("server",),
     "agent": ("exporter",),
     "dashboard": ("server",),
     "import": ("exporter",),
+    "simulate": ("exporter", "server"),
     "generate": (),
 }
 """Every command, in the order of the help, with the extras that it needs."""

@@ -3,24 +3,22 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import IO, Any
 
-from rich.box import SIMPLE_HEAD
-from rich.console import Console
 from rich.table import Table
 
 from headway import wording
+from headway.cli.tables import console_for, table_of
 from headway.metrics import category
 
-_NARROWEST = 80
 _SECOND = 1_000_000_000
 
 
 def print_runs(runs: Sequence[Mapping[str, Any]]) -> None:
     """Print one line per run, or what to do when there is none."""
-    console = _console(None)
+    console = console_for(None)
     if not runs:
         console.print("No run yet. Start one with 'headway demo', or adopt headway.exporter.")
         return
-    table = _table("run", "state", ">elapsed", ">training", ">infrastructure", ">highest step")
+    table = table_of("run", "state", ">elapsed", ">training", ">infrastructure", ">highest step")
     for run in runs:
         table.add_row(
             str(run["run"]),
@@ -35,7 +33,7 @@ def print_runs(runs: Sequence[Mapping[str, Any]]) -> None:
 
 def print_report(report: Mapping[str, Any], file: IO[str] | None = None) -> None:
     """Print the ledger of one run."""
-    console = _console(file)
+    console = console_for(file)
     provisional = ", provisional" if report["provisional"] else ""
     console.print(f"{report['run']}: {report['state']}{provisional}")
     console.print(
@@ -49,28 +47,6 @@ def print_report(report: Mapping[str, Any], file: IO[str] | None = None) -> None
             console.print(table)
 
 
-def _console(file: IO[str] | None) -> Console:
-    console = Console(file=file, highlight=False, markup=False, emoji=False)
-    # Piped into a file the width is whatever the environment says; a table must stay readable.
-    return (
-        console
-        if console.width >= _NARROWEST
-        else Console(file=file, highlight=False, markup=False, emoji=False, width=_NARROWEST)
-    )
-
-
-def _table(*headings: str, title: str | None = None) -> Table:
-    """Return an empty table; a heading that begins with `>` is a column of numbers."""
-    table = Table(box=SIMPLE_HEAD, title=title, title_justify="left", pad_edge=False)
-    for place, heading in enumerate(headings):
-        table.add_column(
-            heading.removeprefix(">"),
-            justify="right" if heading.startswith(">") else "left",
-            no_wrap=place == 0,  # names are copied into the next command
-        )
-    return table
-
-
 def _goodput(ratio: Mapping[str, float | None]) -> str:
     return wording.ratio_range(ratio["low"], ratio["high"])
 
@@ -80,7 +56,7 @@ def _seconds(ns: int) -> str:
 
 
 def _goodputs(report: Mapping[str, Any]) -> Table:
-    table = _table("", ">", "how")
+    table = table_of("", ">", "how")
     for key, title in (
         ("training_goodput", "Training goodput"),
         ("infrastructure_goodput", "Infrastructure goodput"),
@@ -103,7 +79,7 @@ def _goodputs(report: Mapping[str, Any]) -> Table:
 
 def _ledger(report: Mapping[str, Any]) -> Table:
     elapsed = report["elapsed_ns"]
-    table = _table("Where the time went", ">time", ">share", "parts")
+    table = table_of("Where the time went", ">time", ">share", "parts")
     for name, ns in report["categories"].items():
         parts = report["parts"].get(name, {})
         table.add_row(
@@ -121,7 +97,7 @@ def _ledger(report: Mapping[str, Any]) -> Table:
 
 def _progress(report: Mapping[str, Any]) -> Table:
     steps, checkpoint = report["steps"], report["checkpoint"]
-    table = _table("Progress", "")
+    table = table_of("Progress", "")
     target = "" if steps["target"] is None else f" of {wording.count(steps['target'])}"
     table.add_row("Highest step", wording.count(steps["highest"]) + target)
     table.add_row(
@@ -147,7 +123,7 @@ def _progress(report: Mapping[str, Any]) -> Table:
 
 
 def _restarts(report: Mapping[str, Any]) -> Table:
-    table = _table("Restarts by layer", "cause", ">number")
+    table = table_of("Restarts by layer", "cause", ">number")
     for layer, causes in report["restarts"].items():
         for cause, number in causes.items():
             table.add_row(layer, cause, wording.count(number))
@@ -155,7 +131,7 @@ def _restarts(report: Mapping[str, Any]) -> Table:
 
 
 def _rollbacks(report: Mapping[str, Any]) -> Table:
-    table = _table("Incident", ">steps rolled back", ">time")
+    table = table_of("Incident", ">steps rolled back", ">time")
     for rollback in report["rollbacks"]:
         table.add_row(
             str(rollback["incident"]),
@@ -167,7 +143,7 @@ def _rollbacks(report: Mapping[str, Any]) -> Table:
 
 def _problems(report: Mapping[str, Any]) -> Table:
     problems: Iterable[Mapping[str, Any]] = report["problems"]
-    table = _table("Problems with the evidence", "detail", ">times")
+    table = table_of("Problems with the evidence", "detail", ">times")
     for problem in problems:
         table.add_row(
             str(problem["kind"]), str(problem["detail"] or ""), wording.count(problem["count"])

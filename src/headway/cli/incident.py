@@ -1,0 +1,79 @@
+"""`headway incident`: one incident in a terminal, and what a person says about it."""
+
+import argparse
+import getpass
+import json
+from typing import Any
+
+from headway.cli.options import add_settings, settings_of
+from headway.cli.refusal import Refusal
+from headway.events import CAUSES
+from headway.settings import ClientSettings
+
+
+def add(subparsers: Any) -> None:
+    """Declare the command."""
+    parser = subparsers.add_parser(
+        "incident",
+        help="show one incident, take charge of it, or correct its cause",
+        description="Show one incident: what broke, whose it was, what it cost, and the evidence. "
+        "`ack` says that you take charge; `cause CAUSE` corrects the cause, and the verdict of "
+        "the rule stays on record beside yours.",
+    )
+    parser.add_argument("incident", metavar="ID", help="Identity of the incident.")
+    parser.add_argument(
+        "action", metavar="ack|cause", nargs="?", choices=("ack", "cause"), help="What to record."
+    )
+    parser.add_argument("cause", metavar="CAUSE", nargs="?", help=f"One of: {', '.join(CAUSES)}.")
+    parser.add_argument("--author", help="Who says so. Default: the name of your login.")
+    parser.add_argument("--reason", help="Why the cause is another one.")
+    parser.add_argument("--json", action="store_true", help="Print the object of the read API.")
+    add_settings(parser, ClientSettings)
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Record what was said, if anything, and print the incident as it then reads."""
+    from headway.cli.incident_text import print_incident
+    from headway.storage.client import CollectorClient, CollectorError
+
+    _check(arguments)
+    identity: str = arguments.incident
+    try:
+        with CollectorClient(settings_of(ClientSettings, arguments)) as client:
+            if arguments.action == "ack":
+                found = client.acknowledge(identity, _author(arguments))
+            elif arguments.action == "cause":
+                author, reason = _author(arguments), arguments.reason
+                found = client.correct(identity, arguments.cause, author, reason)
+            else:
+                found = client.incident(identity)
+    except CollectorError as error:
+        raise Refusal(error.sentence, error.next_step) from error
+    if arguments.json:
+        print(json.dumps(found, sort_keys=True))
+    else:
+        print_incident(found)
+    return 0
+
+
+def _check(arguments: argparse.Namespace) -> None:
+    """Refuse words that do not belong together."""
+    if arguments.action == "cause" and arguments.cause not in CAUSES:
+        what = "cause needs a cause" if arguments.cause is None else "unknown cause"
+        given = "" if arguments.cause is None else f" {arguments.cause!r}"
+        raise Refusal(f"{what}{given}", f"choose one of: {', '.join(CAUSES)}")
+    if arguments.action != "cause" and (arguments.cause or arguments.reason) is not None:
+        raise Refusal(
+            "a cause and a reason belong to a correction",
+            f"write: headway incident {arguments.incident} cause CAUSE --reason REASON",
+        )
+
+
+def _author(arguments: argparse.Namespace) -> str:
+    if arguments.author is not None:
+        return str(arguments.author)
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError) as error:
+        raise Refusal("your login has no name", "say who you are with --author NAME") from error

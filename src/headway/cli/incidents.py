@@ -1,0 +1,44 @@
+"""`headway incidents`: the incidents of a run in a terminal."""
+
+import argparse
+import json
+from typing import Any
+
+from headway.cli.options import add_settings, settings_of
+from headway.cli.refusal import Refusal
+from headway.settings import ClientSettings
+
+
+def add(subparsers: Any) -> None:
+    """Declare the command."""
+    parser = subparsers.add_parser(
+        "incidents",
+        help="list the incidents of a run",
+        description="List the incidents of a run, the newest first; without RUN, those of all.",
+    )
+    parser.add_argument(
+        "run_name",
+        metavar="RUN",
+        nargs="?",
+        help="Identity of the run, or its name for the newest run of that name.",
+    )
+    parser.add_argument("--json", action="store_true", help="Print the objects of the read API.")
+    add_settings(parser, ClientSettings)
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the incidents."""
+    from headway.cli.incident_text import print_incidents
+    from headway.storage.client import CollectorClient, CollectorError
+
+    try:
+        with CollectorClient(settings_of(ClientSettings, arguments)) as client:
+            found = client.incidents(arguments.run_name)
+    except CollectorError as error:
+        raise Refusal(error.sentence, error.next_step) from error
+    if arguments.json:
+        print(json.dumps(found, sort_keys=True))
+    else:
+        print_incidents(found)
+    return 0

@@ -1,0 +1,68 @@
+"""A real collector that holds one run whose only rank died of an exception."""
+
+import itertools
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Event
+from typing import Any
+
+import httpx
+
+from headway.collector.api import application
+from headway.collector.otlp import PROTOBUF
+from headway.collector.service import Service
+from headway.events import AttemptStarted, Fault, RankExited, RunStarted
+from headway.settings import ClientSettings, CollectorSettings
+from headway.storage.client import CollectorClient
+from headway.storage.store import EventStore
+from otlp_requests import body
+from records import ANCHOR, SECOND, record, steps
+from served import served
+
+WAIT = 30.0
+LATER = itertools.count()
+"""Nanoseconds by which the collector's clock moves on with each look at it."""
+
+
+def broken(run: str, producer: str) -> list[Any]:
+    """A run whose rank died of an exception after twelve steps."""
+    return [
+        record(1, RunStarted(run_name="llama"), producer=producer, run=run),
+        record(2, AttemptStarted(layer="launcher", world_size=1), producer=producer, run=run),
+        steps(3, 12, producer=producer, run=run),
+        record(13, Fault(kind="exception", exception="ValueError"), producer=producer, run=run),
+        record(14, RankExited(exit_code=1, by="itself"), producer=producer, run=run),
+    ]
+
+
+@dataclass
+class Running:
+    """A served collector with one broken run, and its client."""
+
+    client: CollectorClient
+    http: httpx.Client
+    service: Service
+    address: str
+
+
+@contextmanager
+def running(path: Path) -> Iterator[Running]:
+    ready = Event()
+    service = Service(
+        EventStore.open(path),
+        CollectorSettings(commit_interval=0.0, database=path),
+        lambda: ANCHOR + 100 * SECOND + next(LATER),
+    )
+    service.start(ready.set)
+    with (
+        closing(service),
+        served(application(service)) as address,
+        httpx.Client(base_url=address) as http,
+        CollectorClient(ClientSettings(endpoint=address)) as client,
+    ):
+        assert ready.wait(WAIT)
+        content = body(broken("llama-1", "ab" * 16))
+        assert http.post("/v1/logs", content=content, headers={"content-type": PROTOBUF}).is_success
+        yield Running(client, http, service, address)
