@@ -65,6 +65,10 @@ def ingest_samples(service: Service) -> Iterator[Sample]:
     for outcome, count in service.committer.counts().items():
         yield "headway_ingest_records_total", (outcome,), count
     yield "headway_ingest_open_gaps", (), service.store.num_gaps
+    for clock in service.node_clocks.current(service.clock()):
+        yield "headway_clock_offset_seconds", (clock.node,), clock.offset / _SECOND
+        error = None if clock.error is None else clock.error / _SECOND
+        yield "headway_clock_error_seconds", (clock.node,), error
 
 
 class _Families(Collector):

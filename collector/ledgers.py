@@ -12,6 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+from headway.collector.node_clocks import NodeClocks
 from headway.events import Envelope, RunStarted
 from headway.ledger import Ledger, Timeline
 from headway.report import report, summary
@@ -55,7 +56,7 @@ class _Run:
         self._queue_lock = threading.Lock()
         self._queue: list[Envelope] = []
         self._num_changes = 0
-        self._newest = 0
+        self._clocks = NodeClocks()
         self._compute_lock = threading.Lock()
         self._timeline = Timeline(run)
         self._failure: Exception | None = None
@@ -66,10 +67,10 @@ class _Run:
         with self._queue_lock:
             self._queue += envelopes
             self._num_changes += 1
+            self._clocks.add(envelopes)
             for envelope in envelopes:
                 time = envelope.anchor + envelope.monotonic
                 self.started = time if self.started is None else min(self.started, time)
-                self._newest = max(self._newest, time)
                 if isinstance(envelope.event, RunStarted):
                     self.name = envelope.event.run_name
 
@@ -78,7 +79,7 @@ class _Run:
             now = self._clock()
             with self._queue_lock:
                 queue, self._queue = self._queue, []
-                num_changes, newest = self._num_changes, self._newest
+                num_changes, newest = self._num_changes, self._clocks.newest()
             computed, as_of = self._computed
             if (
                 self._snapshot is not None

@@ -2,10 +2,12 @@
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from headway.collector.ingest import Busy, Committer
 from headway.collector.ledgers import Ledgers
+from headway.collector.node_clocks import NodeClocks
+from headway.events import Envelope
 from headway.settings import CollectorSettings
 from headway.storage.store import EventStore
 
@@ -24,6 +26,7 @@ class Service:
         self.store = store
         self.settings = settings
         self.clock = clock
+        self.node_clocks = NodeClocks()
         self._ledgers = Ledgers(clock)
         self._committer: Committer | None = None
         self._stopping = threading.Event()
@@ -82,16 +85,20 @@ class Service:
             on_failed()
             return
         if not self._stopping.is_set():
-            self._committer = Committer(self.store, self.settings, self._ledgers.add)
+            self._committer = Committer(self.store, self.settings, self._publish)
             on_ready()
 
     def _rebuild(self) -> None:
-        batch = []
+        batch: list[Envelope] = []
         for envelope in self.store.envelopes():
             if self._stopping.is_set():
                 return
             batch.append(envelope)
             if len(batch) == _ENVELOPES_AT_ONCE:
-                self._ledgers.add(batch)
+                self._publish(batch)
                 batch = []
-        self._ledgers.add(batch)
+        self._publish(batch)
+
+    def _publish(self, envelopes: Sequence[Envelope]) -> None:
+        self._ledgers.add(envelopes)
+        self.node_clocks.add(envelopes)

@@ -12,11 +12,20 @@ from headway.exporter.spool_writer import SpoolWriter
 class Rank:
     """One rank of the run `llama-7` on node `n1`, in attempt 7."""
 
-    def __init__(self, folder: Path, rank: int = 0, limit: int = 1024**2) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        rank: int = 0,
+        limit: int = 1024**2,
+        *,
+        behind: int = 0,
+        run: str = "llama-7",
+    ) -> None:
+        """Create its spool; its wall clock is `behind` by so many ns."""
         producer = Producer(
             producer=f"{rank:032x}",
-            anchor=time.time_ns() - time.monotonic_ns(),
-            run="llama-7",
+            anchor=time.time_ns() - time.monotonic_ns() - behind,
+            run=run,
             rank=rank,
             node="n1",
             boot_id=boot_id(),

@@ -13,6 +13,7 @@ import pytest
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceResponse
 from prometheus_client.parser import text_string_to_metric_families
 
+from headway import events
 from headway.collector.api import application
 from headway.collector.otlp import PROTOBUF
 from headway.collector.service import Service
@@ -256,3 +257,27 @@ def test_a_restarted_collector_answers_from_its_store(tmp_path: Path) -> None:
 def test_without_any_event_there_are_no_runs(collector: Running) -> None:
     assert collector.client.runs() == []
     assert collector.metrics()["headway_ingest_open_gaps"] == {(): 0}
+
+
+def test_the_collectors_clock_is_told_to_the_nanosecond(collector: Running) -> None:
+    collector.clock.now = ANCHOR + 123_456_789
+    assert collector.http.get("/api/v1/clock").json() == {"time": ANCHOR + 123_456_789}
+
+
+def test_a_nodes_clock_is_published_and_dates_its_newest_event(collector: Running) -> None:
+    told = record(13, events.Clock(offset=-30 * SECOND, error=2_000_000), producer="ef" * 16)
+    collector.post(body([*OPENING, steps(3, 12), told]))
+    metrics = collector.metrics()
+    assert metrics["headway_clock_offset_seconds"] == {("n1",): -30.0}
+    assert metrics["headway_clock_error_seconds"] == {("n1",): 0.002}
+    assert metrics["headway_last_event_age_seconds"] == {("llama-1",): 117.0}
+
+
+def test_the_nodes_clocks_are_known_again_after_a_restart(tmp_path: Path) -> None:
+    path = tmp_path / "events.duckdb"
+    with running(path) as collector:
+        collector.post(body([record(1, events.Clock(offset=SECOND), run=None)]))
+    with running(path) as collector:
+        metrics = collector.metrics()
+        assert metrics["headway_clock_offset_seconds"] == {("n1",): 1.0}
+        assert "headway_clock_error_seconds" not in metrics

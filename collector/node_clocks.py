@@ -1,0 +1,84 @@
+"""The clocks of nodes as stored events tell of them: how far off, and when last heard of."""
+
+import threading
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from headway.events import Clock, Envelope
+
+KEPT = 86_400 * 10**9
+"""A node of which nothing is newer than this, in ns, is not shown any more."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeClock:
+    """Collector's clock minus the clock that stamps a node's events, and its error; in ns."""
+
+    node: str
+    offset: int
+    error: int | None
+
+
+@dataclass(slots=True)
+class _Boot:
+    """One boot of a node: its newest event and its newest measurement, by its own clock."""
+
+    newest: int
+    measured: int | None = None
+    offset: int = 0
+    error: int | None = None
+
+    @property
+    def heard(self) -> int:
+        """Time of the newest event by the collector's clock."""
+        return self.newest + self.offset
+
+
+class NodeClocks:
+    """The offset of every node's boot; takes events in any order."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._boots: dict[tuple[str | None, str | None], _Boot] = {}
+
+    def add(self, envelopes: Iterable[Envelope]) -> None:
+        """Take stored events."""
+        with self._lock:
+            for envelope in envelopes:
+                self._add(envelope)
+
+    def _add(self, envelope: Envelope) -> None:
+        time = envelope.anchor + envelope.monotonic
+        key = (envelope.node, envelope.boot_id)
+        boot = self._boots.get(key)
+        if boot is None:
+            boot = self._boots[key] = _Boot(newest=time)
+        elif time > boot.newest:
+            boot.newest = time
+        event = envelope.event
+        if not isinstance(event, Clock):
+            return
+        if boot.measured is None or (time, event.offset) > (boot.measured, boot.offset):
+            boot.measured, boot.offset, boot.error = time, event.offset, event.error
+
+    def newest(self) -> int:
+        """Return the time of the newest event by the collector's clock; 0 without any."""
+        with self._lock:
+            return max((boot.heard for boot in self._boots.values()), default=0)
+
+    def current(self, now: int) -> list[NodeClock]:
+        """Return the offset of each node heard of lately in its newest boot; `now` is UTC ns.
+
+        A boot whose agent told no offset is not off, and not shown.
+        """
+        newest: dict[str, _Boot] = {}
+        with self._lock:
+            for (node, _), boot in self._boots.items():
+                if node is not None and now - boot.heard < KEPT:
+                    known = newest.setdefault(node, boot)
+                    newest[node] = max(known, boot, key=lambda boot: boot.heard)
+            return [
+                NodeClock(node=node, offset=boot.offset, error=boot.error)
+                for node, boot in sorted(newest.items(), key=lambda item: item[0])
+                if boot.measured is not None
+            ]
