@@ -119,7 +119,13 @@ def _attempt(
     layer = arguments[1] if len(arguments) > 1 else "launcher"
     world = int(options["world"]) if "world" in options else None
     for rank in _ranks(options):
-        built.emit(stretch[0], e.AttemptStarted(layer=layer, world_size=world), rank)
+        started = e.AttemptStarted(
+            layer=layer,
+            world_size=world,
+            process_id=_number(options, "pid"),
+            torchelastic_restarts=_number(options, "restarts"),
+        )
+        built.emit(stretch[0], started, rank)
 
 
 def _steps(
@@ -224,7 +230,11 @@ VERBS: dict[str, Any] = {
         )
     ),
     "run_ended": _each(lambda a, o: e.RunEnded(reason=a[0])),
-    "resumed": _each(lambda a, o: e.Resumed(completed=int(a[0]), checkpoint=o.get("from"))),
+    "resumed": _each(
+        lambda a, o: e.Resumed(
+            completed=int(a[0]), checkpoint=o.get("from"), requested=o.get("requested")
+        )
+    ),
     "scheduled": _each(
         lambda a, o: e.CheckpointScheduled(
             checkpoint=a[0],

@@ -80,6 +80,30 @@ def test_connection_errors_alone_are_the_network():
     assert (incident.cause, incident.rule) == ("network", "nothing but echoes of a dead peer")
 
 
+def test_a_node_of_which_nothing_is_heard_while_the_others_tell_of_the_end_is_lost():
+    incident = broken(
+        """
+        0      attempt A launcher world=8 rank=0..7
+        0-100  steps 1-100 rank=0..7
+        100.2  fault exception rank=0..3 exception=ConnectionResetError
+        101    exit rank=0..3 code=1 by=launcher
+        105    attempt B launcher world=8 rank=0..7
+        """
+    )
+    assert (incident.cause, incident.suspect_node) == ("node_lost", "node-b")
+
+
+def test_a_run_that_just_stops_lost_no_node():
+    incident = broken(
+        """
+        0      attempt A launcher world=8 rank=0..7
+        0-100  steps 1-100 rank=0..7
+        105    attempt B launcher world=8 rank=0..7
+        """
+    )
+    assert incident.cause == "unknown"
+
+
 def test_sigterm_to_the_siblings_of_a_dead_rank_is_no_preemption():
     incident = broken(
         OPENING

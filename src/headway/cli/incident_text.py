@@ -72,6 +72,8 @@ def _verdict(one: Mapping[str, Any]) -> Table:
     table.add_row("Outcome", one["outcome"].replace("_", " "))
     valid = one["recovery_valid"]
     table.add_row("Recovery valid", f"{valid['valid']} ({valid['reason']})")
+    for warning in one["warnings"]:
+        table.add_row("Warning", warning)
     if one["suspected_false_alarm"]:
         table.add_row("Suspicion", "false alarm: the timeout hit a phase that may take long")
     if one["persistent"]:

@@ -12,7 +12,14 @@ from headway.incidents.causes import (
     of_stop,
     of_xid,
 )
-from headway.incidents.hangs import doing, hang_suspect, out_of_step, silent_ranks, stall
+from headway.incidents.hangs import (
+    doing,
+    hang_suspect,
+    out_of_step,
+    silent_nodes,
+    silent_ranks,
+    stall,
+)
 from headway.incidents.model import Evidence, Source, Verdict
 from headway.incidents.reading import Reading, last_step_end, node_of
 from headway.ledger.account import Account
@@ -88,6 +95,8 @@ def observed(reading: Reading, position: int) -> list[Evidence]:
     alive = reading.is_alive(position)
     if alive:
         found += silent_ranks(account)
+    else:
+        found += silent_nodes(account, found)
     stalled = _stall(account, reading.ledger.closed_at if alive else account.broken.teardown, found)
     found += [] if stalled is None else [stalled]
     apart = out_of_step(found)

@@ -18,6 +18,7 @@ from headway.incidents.model import Incident, Judgement, OpenPhase, Validity
 from headway.incidents.phases import split, tries, united
 from headway.incidents.reading import Reading
 from headway.incidents.recovery import outcome
+from headway.incidents.resumes import resume_warnings
 from headway.incidents.validity import validity
 from headway.ledger import Ledger
 
@@ -232,6 +233,7 @@ def _incident(
         evidence=tuple(item for one in broken.values() for item in one.evidence),
         persistent=persistent,
         suspected_false_alarm=broken[first].suspected_false_alarm,
+        warnings=() if rollback is None else resume_warnings(reading, first, last, opened),
         open_phase=_open_phase(reading, last) if pending else None,
         judgement=judgement,
     )

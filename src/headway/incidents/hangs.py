@@ -141,6 +141,33 @@ def silent_ranks(account: Account) -> list[Evidence]:
     return found
 
 
+def silent_nodes(account: Account, found: Sequence[Evidence]) -> list[Evidence]:
+    """Return the nodes of which nothing was heard at the end, while others still told of it.
+
+    Only where nothing else explains the end: the records of a lost node are lost with it.
+    """
+    if any(not item.echo and item.cause != "unknown" for item in found):
+        return []
+    since = account.broken.done
+    logs = account.attempt.ranks.values()
+    heard = {log.node for log in logs if log.ended is not None or log.last_evidence > since}
+    nodes = sorted({log.node for log in logs if log.node is not None} - heard)
+    if not heard:
+        return []
+    return [
+        Evidence(
+            time=since,
+            began=since,
+            cause="node_lost",
+            kind="silence",
+            words=f"nothing was heard of {node} at the end",
+            node=node,
+            signature="silence",
+        )
+        for node in nodes
+    ]
+
+
 def _newest_progress(log: RankLog) -> int:
     """Return when a rank was last known to move on; that its process lives is not enough."""
     known = max(int(rows.end[-1]) for rows in log.rows)

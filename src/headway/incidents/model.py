@@ -132,5 +132,6 @@ class Incident:
     evidence: tuple[Evidence, ...] = ()
     persistent: Mapping[str, int] = field(default_factory=dict)
     suspected_false_alarm: bool = False
+    warnings: tuple[str, ...] = ()
     open_phase: OpenPhase | None = None
     judgement: Judgement = field(default_factory=Judgement)
