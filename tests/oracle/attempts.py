@@ -245,10 +245,13 @@ def _lifetime(attempt: Attempt) -> None:
         return
     signs = [fact.time for fact in mine]
     for rank in attempt.ranks:  # the wait of a later step is clipped to the gap before it
-        steps = [step for step in attempt.done if step.rank == rank]
-        if steps:
-            first = min(steps, key=lambda step: (step.start, step.end))
-            signs.append(first.start - first.wait if first.detail else first.start)
+        reaches = [
+            (step.start, step.start - step.wait if step.detail else step.start)
+            for step in attempt.done
+            if step.rank == rank
+        ]
+        if reaches:
+            signs.append(min(reaches)[1])
     for fact in mine:
         if isinstance(fact.event, PhaseEnded):
             signs.append(fact.time - fact.event.duration)
@@ -425,11 +428,13 @@ def _waits(attempt: Attempt) -> None:
         ]
         if step.coarse:
             left = step.wait
-            edges = {step.start, step.end}
-            for p in phases:
-                edges |= {p.begin, p.end or 0}
+            taken = [(p.begin, p.end or 0) for p in phases]
+            for (_, _, rank), other in attempt.steps.items():
+                if rank == step.rank and other is not step:
+                    taken.append((other.start, other.end))
+            edges = {step.start, step.end, *itertools.chain(*taken)}
             for begin, end in pieces(sorted(e for e in edges if step.start <= e <= step.end)):
-                if left and not any(p.begin <= begin < (p.end or 0) for p in phases):
+                if left and not any(a <= begin < b for a, b in taken):
                     end = min(end, begin + left)
                     left -= end - begin
                     attempt.waits.append(Phase(step.rank, "data_wait", begin, end))

@@ -222,9 +222,13 @@ def _read(
     if not attempt.ranks:
         return None
     for event in adopted:
-        _about(attempt, event.time, event.envelope.rank, event.envelope.event)
+        rank = event.envelope.rank
+        _about(attempt, event.time, rank, event.envelope.event)
+        if rank in attempt.ranks:
+            log = attempt.ranks[rank]
+            log.last_evidence = max(log.last_evidence, event.time)
     signs += [
-        min(log.rows, key=lambda rows: (int(rows.start[0]), int(rows.end[0]))).reach
+        min(log.rows, key=lambda rows: (int(rows.start[0]), rows.reach)).reach
         for log in attempt.ranks.values()
         if log.rows
     ]

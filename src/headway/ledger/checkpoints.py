@@ -117,10 +117,10 @@ def _scheduled(
     openings: Mapping[str, Sequence[int]],
 ) -> None:
     """Start a save, or note that another rank of the attempt scheduled it too."""
-    opened = None
-    if event.attempt is not None and openings.get(event.attempt):
-        times = openings[event.attempt]
-        opened = times[max(bisect_right(times, event.time) - 1, 0)]
+    if event.attempt is None or event.attempt not in openings:
+        return
+    times = openings[event.attempt]
+    opened = times[max(bisect_right(times, event.time) - 1, 0)] if times else None
     for save in saves:
         if save.attempt == event.attempt and save.opened == opened and save.scheduled is not None:
             if record.blocking is not None:

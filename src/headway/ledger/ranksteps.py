@@ -249,13 +249,16 @@ def rank_steps(attempt: Attempt, long: frozenset[int]) -> list[RankSteps]:
         rows = joined(parts)
         if rows is None:
             continue
+        rows, segment = _in_order(rows, _segments(attempt, rows))
         previous = np.concatenate([[attempt.begin], rows.end[:-1]])
         low = np.minimum(np.maximum(rows.start - rows.data_wait, previous), rows.start)
         high = rows.start
         if rows.part is not None:
             coarse = rows.part >= 0
+            following = np.append(rows.start[1:], rows.end[-1])
+            limit = np.maximum(np.minimum(rows.end, following), rows.start)
             low = np.where(coarse, rows.start, low)
-            high = np.where(coarse, np.minimum(rows.start + rows.data_wait, rows.end), high)
+            high = np.where(coarse, np.minimum(rows.start + rows.data_wait, limit), high)
         steps = RankSteps(
             log=log,
             phases=closed_phases(log, rows.start, rows.end),
@@ -264,7 +267,7 @@ def rank_steps(attempt: Attempt, long: frozenset[int]) -> list[RankSteps]:
             end=rows.end,
             low=low,
             high=high,
-            segment=_segments(attempt, rows),
+            segment=segment,
             part=rows.part,
             spans=[part.whole for part in rows.summaries],
         )
@@ -275,20 +278,44 @@ def rank_steps(attempt: Attempt, long: frozenset[int]) -> list[RankSteps]:
 
 def _segments(attempt: Attempt, rows: Joined) -> Times:
     """Number the states from which steps were trained: by `resumed`, and where numbers fall."""
-    number = rows.number
+    number, begin, end = rows.number, rows.start, rows.end
+    if rows.part is not None:
+        # a summary only guesses when each of its steps was done
+        edges = np.array([*(part.whole for part in rows.summaries), (0, 0)], dtype=np.int64)
+        begin = np.where(rows.part >= 0, edges[rows.part, 0], begin)
+        end = np.where(rows.part >= 0, edges[rows.part, 1], end)
     opening = np.zeros(len(number), dtype=np.int64)
     if len(attempt.openings) > 1:
         opened = np.array([one.opened for one in attempt.openings[1:]], dtype=np.int64)
-        begin = rows.start
-        if rows.part is not None:
-            begins = np.array([*(part.whole[0] for part in rows.summaries), 0], dtype=np.int64)
-            begin = np.where(rows.part >= 0, begins[rows.part], begin)
         opening = np.searchsorted(opened, begin, side="right").astype(np.int64)
-    falls = np.concatenate([[False], (number[1:] <= number[:-1]) & (opening[1:] == opening[:-1])])
-    if not falls.any():
-        return opening * FALLS
-    fallen = np.cumsum(falls)
-    return opening * FALLS + fallen - fallen[np.searchsorted(opening, opening)]
+    again = (number[1:] <= number[:-1]) & (begin[1:] >= end[:-1])
+    # a step without length may stand at the edge of two records that both tell it
+    again &= (number[1:] < number[:-1]) | (rows.start[1:] > rows.start[:-1])
+    falls = np.concatenate([[False], again & (opening[1:] == opening[:-1])])
+    segment: Times = opening * FALLS
+    if falls.any():
+        fallen = np.cumsum(falls)
+        segment = segment + fallen - fallen[np.searchsorted(opening, opening)]
+    return segment
+
+
+def _in_order(rows: Joined, segment: Times) -> tuple[Joined, Times]:
+    """Order steps by number within each segment, each number once, times never falling."""
+    if bool(np.all((rows.number[1:] > rows.number[:-1]) | (segment[1:] > segment[:-1]))):
+        return rows, segment
+    coarse = np.zeros(len(segment)) if rows.part is None else rows.part >= 0
+    order = np.lexsort((~coarse.astype(bool), rows.end, rows.number, segment))
+    number, segment = rows.number[order], segment[order]
+    newest = np.append((number[1:] != number[:-1]) | (segment[1:] != segment[:-1]), True)
+    order, segment = order[newest], segment[newest]
+    part = None if rows.part is None else rows.part[order]
+    start = np.maximum.accumulate(rows.start[order])
+    end = np.maximum.accumulate(rows.end[order])
+    if part is not None:
+        # what a summary guesses gives way to what a finer record knows
+        start[1:] = np.where(part[1:] >= 0, np.maximum(start[1:], end[:-1]), start[1:])
+    wait = rows.data_wait[order]
+    return Joined(rows.number[order], start, end, wait, part, rows.summaries), segment
 
 
 def closed_phases(log: RankLog, start: Times, end: Times) -> list[Phase]:

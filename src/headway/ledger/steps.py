@@ -178,7 +178,7 @@ def _finest(detailed: Sequence[StepRows], coarse: Sequence[StepRows]) -> list[St
     reached = 0
     for part in sorted([*detailed, *coarse], key=lambda part: part.whole):
         begin, end = part.whole
-        if cluster and begin >= reached and part.whole != cluster[-1].whole:
+        if cluster and begin >= reached:
             found += _without_repeats(cluster)
             cluster, reached = [], 0
         cluster.append(part)
