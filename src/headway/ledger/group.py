@@ -104,8 +104,11 @@ def group_steps(attempt: Attempt, before: Pace) -> GroupSteps | None:
         steps, paces = _group_steps(attempt, before, long)
         if steps is None or paces is None:
             return None
-        fresh = {id(part) for part in candidates if id(part) not in long}
-        found = {id(part) for part in candidates if id(part) in fresh and _stands_out(part, steps, paces)}
+        found = {
+            id(part)
+            for part in candidates
+            if id(part) not in long and _stands_out(part, steps, paces)
+        }
         if not found:
             return steps
         long |= found
@@ -115,8 +118,9 @@ def _stands_out(part: StepRows, steps: GroupSteps, paces: "Paces") -> bool:
     """Whether the longest step of a summary is over the limit at the summary's first step."""
     position, longest = part.longest or (0, 0)
     rows = np.flatnonzero(steps.number == int(part.number[0]))
-    if not len(rows) or int(steps.number[0]) == int(part.number[position]):
-        return False
+    first = np.flatnonzero(steps.number == int(part.number[position])).tolist() == [0]
+    if first or not len(rows):
+        return False  # the first step of an attempt is never too long
     return paces.at(int(rows[-1])).is_too_long(longest)
 
 
