@@ -21,7 +21,10 @@ class NodeClock:
 
 @dataclass(slots=True)
 class _Boot:
-    """One boot of a node: its newest event and its newest measurement, by its own clock."""
+    """One boot of a node: its newest event by its wall clock, and its newest measurement.
+
+    Measurements are told apart by the monotonic clock: the wall clock may have been set back.
+    """
 
     newest: int
     measured: int | None = None
@@ -58,8 +61,9 @@ class NodeClocks:
         event = envelope.event
         if not isinstance(event, Clock):
             return
-        if boot.measured is None or (time, event.offset) > (boot.measured, boot.offset):
-            boot.measured, boot.offset, boot.error = time, event.offset, event.error
+        measured = envelope.monotonic
+        if boot.measured is None or (measured, event.offset) > (boot.measured, boot.offset):
+            boot.measured, boot.offset, boot.error = measured, event.offset, event.error
 
     def newest(self) -> int:
         """Return the time of the newest event by the collector's clock; 0 without any."""
