@@ -51,6 +51,7 @@ def failure(reading: Reading, position: int) -> Failure:
     opened = account.broken.fault
     if opened is None:
         opened = min((item.began for item in evidence), default=account.broken.done)
+    opened = min(opened, reading.ledger.closed_at)
     evidence += _xids(reading, account, opened, evidence)
     verdict = decide(evidence, at_start=account.steps is None)
     if verdict.cause in WATCHDOG_CAUSES and verdict.suspect_rule is None:

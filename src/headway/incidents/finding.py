@@ -112,10 +112,10 @@ def _breaks(reading: Reading, position: int) -> bool:
     """Whether an attempt did not end the run and did not simply go on."""
     account = reading.accounts[position]
     following = position + 1 < len(reading.accounts)
+    if not following and reading.ledger.state in _DONE:
+        return False
     if following or account.broken.fault is not None:
         return True
-    if reading.ledger.state in _DONE:
-        return False
     if reading.is_alive(position) and account.steps is not None:
         return bool(observed(reading, position))
     return bool(account.attempt.stops and account.attempt.exits) or (
@@ -151,12 +151,14 @@ def _closing_time(reading: Reading, position: int, highest: int) -> int | None:
         and save.scheduled >= begun
         and save.tier != "memory"
     ]
-    last = position == len(reading.accounts) - 1
-    if last and reading.ledger.state in _DONE and reading.ledger.end is not None:
-        times.append(reading.ledger.end)
     closed = min(times, default=None)
     fault = account.broken.fault
-    return None if closed is not None and fault is not None and fault < closed else closed
+    if closed is not None and fault is not None and fault < closed:
+        closed = None
+    last = position == len(reading.accounts) - 1
+    if closed is None and last and reading.ledger.state in _DONE:
+        return reading.ledger.end
+    return closed
 
 
 def _catch_ups(reading: Reading, stretches: Sequence[_Stretch]) -> list[int | None]:
@@ -196,13 +198,17 @@ def _incident(
     accounts = reading.accounts
     held = accounts[last] if last > first else None
     steps = None if held is None else held.steps
-    recovered = None if steps is None else int(steps.end[0])
+    opened, verdict = broken[first].opened, broken[first].verdict
+    # attempts may overlap: what the next one did before the fault recovered nothing
+    recovered = None if steps is None else max(int(steps.end[0]), opened)
+    closed = None if closed is None else max(closed, opened)
     rollback = None if steps is None else _rollback(reading, first, last)
     if rollback is None:
         caught_up = None
     elif rollback[0] == 0:
         caught_up = recovered
-    opened, verdict = broken[first].opened, broken[first].verdict
+    elif caught_up is not None:
+        caught_up = max(caught_up, opened)
     until = min(limit, reading.ledger.closed_at if caught_up is None else caught_up)
     positions = range(first, last + 1)
     attempted = tries(reading, broken, positions, opened, until)
