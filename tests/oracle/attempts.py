@@ -457,7 +457,8 @@ def _group(attempt: Attempt) -> None:
     for segment, number in keys:
         reports = [s for k, s in attempt.steps.items() if k[:2] == (segment, number)]
         if previous is None:
-            firsts = {rank: step for (_, _, rank), step in sorted(attempt.steps.items(), reverse=True)}
+            backwards = sorted(attempt.steps.items(), reverse=True)
+            firsts = {rank: step for (_, _, rank), step in backwards}
             previous = max(attempt.begin, min(_reach(attempt, s) for s in firsts.values()))
         end = max(previous, max(step.end for step in reports))
         attempt.group.append(GroupStep(attempt.number, segment, number, previous, end))

@@ -76,7 +76,9 @@ class Account:
         empty = np.zeros(1, dtype=np.int64)
         steps = self.steps
         self._work = empty if steps is None else np.concatenate([empty, np.cumsum(steps.work)])
-        self._wait = empty if steps is None else np.concatenate([empty, np.cumsum(steps.wait + steps.late)])
+        self._wait = (
+            empty if steps is None else np.concatenate([empty, np.cumsum(steps.wait + steps.late)])
+        )
         self._starts = [] if steps is None else [piece.start for piece in steps.pieces]
         stretches: list[tuple[int, int]] = [(p.start, p.end) for p in self.around]
         stretches += [(owned.start, owned.end) for owned in self.shared]

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from headway.ledger.attempts import Attempt, Phase, RankLog
-from headway.ledger.breakage import Breakage, breakage, last_done, stop_of
+from headway.ledger.breakage import Breakage, breakage, stop_of
 from headway.ledger.group import GroupSteps, Pace
 from headway.ledger.pieces import Piece, clip, innermost, is_carved, paint
 from headway.ledger.ranksteps import LOAD_FAILED, phases_without_steps
@@ -60,8 +60,9 @@ def attempt_pieces(attempt: Attempt, steps: GroupSteps | None, closing: Closing)
         whole = Piece(attempt.begin, closing.end, "restart", "failed_start")
         stalled = [] if broken.watchdog is None else _stall(broken.watchdog, broken.teardown)
         stalled = clip(stalled, attempt.begin, closing.end)
-        lead = Piece(closing.end, broken.teardown, "restart", "failed_start")
-        return Around(paint(attempt.begin, closing.end, [stalled], whole), broken, lead)
+        pieces = paint(attempt.begin, closing.end, [stalled], whole)
+        unseen = whole._replace(start=closing.end, end=broken.teardown)
+        return Around(pieces, broken, unseen)
     before = [] if steps is None else _before_first_step(attempt, steps, closing.base, phases)
     after, stalled = _after(attempt, steps, phases, closing, broken, start)
     lead = stalled[0]._replace(start=closing.end) if stalled and steps is not None else None

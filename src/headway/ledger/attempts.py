@@ -25,7 +25,7 @@ from headway.events import (
     Resumed,
     StopAnnounced,
 )
-from headway.ledger.intake import Intake, Stamped, order
+from headway.ledger.intake import Intake, Stamped
 from headway.ledger.steps import StepRows, rows_of
 
 

@@ -23,7 +23,7 @@ from headway.ledger.attempt_time import Closing, attempt_pieces
 from headway.ledger.attempts import Attempt, AttemptReader, launcher_states
 from headway.ledger.extent import Extent, ending, extent
 from headway.ledger.group import GroupSteps, Pace, group_steps
-from headway.ledger.idle import Held, Launching, idle_pieces, launches
+from headway.ledger.idle import Held, idle_pieces, launches
 from headway.ledger.intake import DAY, Intake, Stamped
 from headway.ledger.lineage import Segment, segments_of, survival
 from headway.ledger.model import Problem

@@ -71,21 +71,22 @@ def read(
     `openings` tell when each attempt began to train from each of its states.
     """
     saves: dict[str, list[Checkpoint]] = defaultdict(list)
-    for event in events:
+    told = [event for event in events if event.time <= as_of]
+    for event in told:
+        scheduled = event.envelope.event
+        if isinstance(scheduled, CheckpointScheduled):
+            _scheduled(saves[scheduled.checkpoint], scheduled, event, openings)
+    for event in told:
         record, time = event.envelope.event, event.time
-        if time > as_of:
-            continue
-        if isinstance(record, CheckpointScheduled):
-            _scheduled(saves[record.checkpoint], record, event, openings)
-        elif isinstance(record, CheckpointFinalized):
-            save = _newest(saves, record.checkpoint, record.step, event.attempt)
+        if isinstance(record, CheckpointFinalized):
+            save = _newest(saves, record, event)
             if save.finalized is None:
                 save.finalized = time
             save.durable_since = save.durable_since or time
             save.state = "claimed"
             save.tier = record.tier or save.tier
         elif isinstance(record, CheckpointFailed):
-            save = _newest(saves, record.checkpoint, record.step, event.attempt)
+            save = _newest(saves, record, event)
             save.state, save.failed = "failed", time
         elif isinstance(record, Resumed) and record.checkpoint is not None:
             read_back = writer(saves[record.checkpoint], time)
@@ -140,14 +141,18 @@ def _scheduled(
 
 
 def _newest(
-    saves: dict[str, list[Checkpoint]], identity: str, step: int, attempt: str | None
+    saves: dict[str, list[Checkpoint]],
+    record: CheckpointFinalized | CheckpointFailed,
+    event: Stamped,
 ) -> Checkpoint:
-    """Return the save that a word about its completion means: the attempt's own, else the newest."""
-    listed = saves[identity]
-    if not listed:
-        listed.append(Checkpoint(identity, step, attempt))
-    same = [save for save in listed if save.attempt == attempt]
-    return (same or listed)[-1]
+    """Return the save whose completion is meant: the attempt's own, else the newest."""
+    listed = saves[record.checkpoint]
+    earlier = [save for save in listed if save.scheduled is None or save.scheduled <= event.time]
+    if not earlier:
+        listed.append(Checkpoint(record.checkpoint, record.step, event.attempt))
+        return listed[-1]
+    same = [save for save in earlier if save.attempt == event.attempt]
+    return (same or earlier)[-1]
 
 
 def writer(saves: Sequence[Checkpoint], time: int) -> Checkpoint | None:

@@ -40,7 +40,8 @@ def extent(
 ) -> Extent | None:
     """Return the run's extent; None if nothing shows that it ever held a machine.
 
-    `stray` is the time of the last event that belongs to no attempt, 0 if there is none. Abandoned means a day without any evidence of allocation, agent, launcher or rank.
+    `stray` is the time of the last event that belongs to no attempt, 0 if there is none.
+    Abandoned means a day without any evidence of allocation, agent, launcher or rank.
     """
     begins = [attempt.begin for attempt in attempts[:1]]
     last = max([stray, *(attempt.last_evidence for attempt in attempts)])

@@ -328,7 +328,7 @@ def _plain(steps: GroupSteps, index: int) -> Detail:
     return Detail(
         start,
         [Span(begin, wait.start)] if begin < wait.start else [],
-        without([Span(start, end)] if start < end else [], [(late.start, late.end)] if late in pieces else []),
+        without([Span(start, end)] if start < end else [], [late[:2]] if late in pieces else []),
         pieces,
     )
 

@@ -182,7 +182,7 @@ class Intake:
             if time <= as_of and isinstance(envelope.event, AttemptBound):
                 found.setdefault(envelope.producer, []).append(envelope.event)
         for listed in found.values():
-            listed.sort(key=lambda bound: (bound.first_sequence, bound.last_sequence, bound.attempt))
+            listed.sort(key=lambda one: (one.first_sequence, one.last_sequence, one.attempt))
         return found
 
     def _earliest(self, as_of: int) -> int | None:
@@ -200,7 +200,7 @@ class Intake:
 
     def times_between(self, start: int, end: int, as_of: int) -> list[int]:
         """Return when there was any evidence between two times, both included, in order."""
-        found = set()
+        found: set[int] = set()
         for bucket in (self.facts, self.floating, self.strays, *self.attempts.values()):
             events = self.sane(bucket.in_order(), as_of)
             low = bisect_left(events, start, key=_time)

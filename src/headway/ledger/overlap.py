@@ -48,7 +48,7 @@ def _windows(accounts: Sequence[Account]) -> list[Span]:
 
 
 def _order(account: Account, owned: Owned) -> int:
-    """Return 0 for surviving steps, 1 for other steps, 2 for the rest, gaps before steps included."""
+    """Return 0 for surviving steps, 1 for other steps, 2 for the rest, gaps included."""
     if owned.row is None or owned.category != STEP or account.steps is None:
         return 2
     steps = account.steps

@@ -251,20 +251,22 @@ def rank_steps(attempt: Attempt, long: frozenset[int]) -> list[RankSteps]:
             continue
         rows, segment = _in_order(rows, _segments(attempt, rows))
         previous = np.concatenate([[attempt.begin], rows.end[:-1]])
-        low = np.minimum(np.maximum(rows.start - rows.data_wait, previous), rows.start)
-        high = rows.start
+        start, end = rows.start, rows.end
+        if rows.part is not None:
+            # what a summary guesses gives way to what a finer record knows
+            start = np.where(rows.part >= 0, np.maximum(start, previous), start)
+        low, high = np.minimum(np.maximum(start - rows.data_wait, previous), start), start
         if rows.part is not None:
             coarse = rows.part >= 0
-            following = np.append(rows.start[1:], rows.end[-1])
-            limit = np.maximum(np.minimum(rows.end, following), rows.start)
-            low = np.where(coarse, rows.start, low)
-            high = np.where(coarse, np.minimum(rows.start + rows.data_wait, limit), high)
+            limit = np.maximum(np.minimum(end, np.append(start[1:], end[-1])), start)
+            low = np.where(coarse, start, low)
+            high = np.where(coarse, np.minimum(start + rows.data_wait, limit), high)
         steps = RankSteps(
             log=log,
-            phases=closed_phases(log, rows.start, rows.end),
+            phases=closed_phases(log, rows.start, end),
             number=rows.number,
-            start=rows.start,
-            end=rows.end,
+            start=start,
+            end=end,
             low=low,
             high=high,
             segment=segment,
@@ -308,14 +310,15 @@ def _in_order(rows: Joined, segment: Times) -> tuple[Joined, Times]:
     number, segment = rows.number[order], segment[order]
     newest = np.append((number[1:] != number[:-1]) | (segment[1:] != segment[:-1]), True)
     order, segment = order[newest], segment[newest]
-    part = None if rows.part is None else rows.part[order]
-    start = np.maximum.accumulate(rows.start[order])
-    end = np.maximum.accumulate(rows.end[order])
-    if part is not None:
-        # what a summary guesses gives way to what a finer record knows
-        start[1:] = np.where(part[1:] >= 0, np.maximum(start[1:], end[:-1]), start[1:])
-    wait = rows.data_wait[order]
-    return Joined(rows.number[order], start, end, wait, part, rows.summaries), segment
+    placed = Joined(
+        rows.number[order],
+        np.maximum.accumulate(rows.start[order]),
+        np.maximum.accumulate(rows.end[order]),
+        rows.data_wait[order],
+        None if rows.part is None else rows.part[order],
+        rows.summaries,
+    )
+    return placed, segment
 
 
 def closed_phases(log: RankLog, start: Times, end: Times) -> list[Phase]:
