@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from headway.events import AttemptEnded, Fault, GpuXid, RankExited, StopAnnounced
-from headway.incidents.model import Evidence, Source, Verdict
+from headway.incidents.model import Evidence, Seen, Verdict
 
 _SECOND = 10**9
 _OF_FAULT = {
@@ -50,38 +50,30 @@ _PEER_ERRORS = (
 _PEER_EXCEPTIONS = ("ConnectionResetError", "ConnectionRefusedError", "BrokenPipeError", "EOFError")
 
 
-def of_fault(
-    time: int, began: int, rank: int | None, node: str | None, fault: Fault, source: Source | None
-) -> Evidence:
-    """Return a recorded fault as evidence."""
+def of_fault(seen: Seen, fault: Fault, phase: str | None) -> Evidence:
+    """Return a recorded fault as evidence; `phase` is what its rank was in."""
     name = fault.exception or fault.kind.replace("_", " ")
     message = f": {fault.message}" if fault.message else ""
-    accused = rank if fault.suspect_rank is None else fault.suspect_rank
+    accused = seen.rank if fault.suspect_rank is None else fault.suspect_rank
     return Evidence(
-        time=time,
-        began=began,
+        time=seen.time,
+        began=seen.began,
         cause=_OF_FAULT[fault.kind],
         kind=fault.kind,
         words=f"{name}{message}{_on(accused)}",
         rank=accused,
-        node=fault.suspect_node or (node if accused == rank else None),
-        observer=rank,
-        phase=fault.phase,
+        node=fault.suspect_node or (seen.node if accused == seen.rank else None),
+        observer=seen.rank,
+        phase=phase,
         signature=_signature(fault),
         echo=_is_echo(fault),
         named=fault.suspect_rank is not None or fault.suspect_node is not None,
-        sources=() if source is None else (source,),
+        attempt=seen.attempt,
+        sources=seen.sources,
     )
 
 
-def of_exit(
-    time: int,
-    began: int,
-    rank: int,
-    node: str | None,
-    exit_: RankExited | AttemptEnded,
-    source: Source | None,
-) -> Evidence:
+def of_exit(seen: Seen, exit_: RankExited | AttemptEnded) -> Evidence:
     """Return a rank's own exit as evidence."""
     if exit_.signal is not None:
         by_kernel = isinstance(exit_, RankExited) and exit_.by == "kernel"
@@ -93,43 +85,46 @@ def of_exit(
         words = f"exit code {exit_.exit_code}"
         cause = "killed" if exit_.exit_code in (137, -9) else "exception"
     return Evidence(
-        time=time,
-        began=began,
+        time=seen.time,
+        began=seen.began,
         cause=cause,
         kind="exit",
-        words=words + _on(rank),
-        rank=rank,
-        node=node,
-        observer=rank,
+        words=words + _on(seen.rank),
+        rank=seen.rank,
+        node=seen.node,
+        observer=seen.rank,
         signature=words,
-        sources=() if source is None else (source,),
+        attempt=seen.attempt,
+        sources=seen.sources,
     )
 
 
-def of_stop(time: int, rank: int | None, stop: StopAnnounced, source: Source | None) -> Evidence:
+def of_stop(seen: Seen, stop: StopAnnounced) -> Evidence:
     """Return an announced stop as evidence; it accuses no rank."""
     return Evidence(
-        time=time,
-        began=time,
+        time=seen.time,
+        began=seen.began,
         cause=_OF_STOP.get(stop.reason, "operator"),
         kind=f"stop {stop.reason}",
         words=f"stop announced: {stop.reason.replace('_', ' ')}",
-        observer=rank,
-        sources=() if source is None else (source,),
+        observer=seen.rank,
+        attempt=seen.attempt,
+        sources=seen.sources,
     )
 
 
-def of_xid(time: int, node: str | None, xid: GpuXid, source: Source) -> Evidence:
+def of_xid(seen: Seen, xid: GpuXid) -> Evidence:
     """Return an Xid as evidence; it decides nothing before it is classified."""
     return Evidence(
-        time=time,
-        began=time,
+        time=seen.time,
+        began=seen.began,
         cause="unknown",
         kind="xid",
         words=f"Xid {xid.code} on {xid.device}" + (f": {xid.message}" if xid.message else ""),
-        node=node,
+        node=seen.node,
         gpu=xid.device,
-        sources=(source,),
+        attempt=seen.attempt,
+        sources=seen.sources,
     )
 
 

@@ -20,10 +20,10 @@ from headway.incidents.hangs import (
     silent_ranks,
     stall,
 )
-from headway.incidents.model import Evidence, Source, Verdict
+from headway.incidents.model import Evidence, Seen, Source, Verdict
 from headway.incidents.reading import Reading, last_step_end, node_of
 from headway.ledger.account import Account
-from headway.ledger.breakage import fault_start, is_breakage
+from headway.ledger.breakage import WATCHDOGS, fault_start, is_breakage
 
 _SECOND = 10**9
 _XID_BEFORE = 300 * _SECOND
@@ -72,27 +72,28 @@ def observed(reading: Reading, position: int) -> list[Evidence]:
     """Return what was observed of an attempt's end, first fault first."""
     account = reading.accounts[position]
     attempt, since = account.attempt, last_step_end(account)
+    name = attempt.identity
     found = []
     for time, rank, fault in attempt.faults:
         if time >= since:
             own = fault_start(time, fault, since)
             began = account.broken.done if own is None else own
-            node = node_of(attempt, rank)
-            item = of_fault(time, began, rank, node, fault, reading.source(fault))
-            if item.phase is None and rank is not None and item.cause in WATCHDOG_CAUSES:
-                item = replace(item, phase=doing(account, rank, time).phase)
-            found.append(item)
+            node, source = node_of(attempt, rank), reading.source(fault)
+            phase = fault.phase
+            if phase is None and rank in attempt.ranks and fault.kind in WATCHDOGS:
+                phase = doing(account, rank, time).phase
+            found.append(of_fault(Seen(time, began, rank, node, name, source), fault, phase))
     for time, rank, exit_ in attempt.exits:
         vanished = _is_vanished(exit_)
         if is_breakage(exit_) or (vanished and time >= since):
             began = account.broken.done if time >= since and not vanished else time
-            node = node_of(attempt, rank)
-            found.append(of_exit(time, began, rank, node, exit_, reading.source(exit_)))
+            node, source = node_of(attempt, rank), reading.source(exit_)
+            found.append(of_exit(Seen(time, began, rank, node, name, source), exit_))
     if attempt.exits:
-        found += [
-            of_stop(max(time, since), reading.rank(stop), stop, reading.source(stop))
-            for time, stop in attempt.stops
-        ]
+        for time, stop in attempt.stops:
+            began = max(time, since)
+            seen = Seen(began, began, reading.rank(stop), None, name, reading.source(stop))
+            found.append(of_stop(seen, stop))
     alive = reading.is_alive(position)
     if alive:
         found += silent_ranks(account)
@@ -106,7 +107,6 @@ def observed(reading: Reading, position: int) -> list[Evidence]:
         found.append(
             replace(first, words=apart, cause="unknown", kind="out of step", rank=None, node=None)
         )
-    found = [replace(item, attempt=attempt.identity) for item in found]
     return sorted(found, key=lambda item: (item.began, item.time, item.words))
 
 
@@ -137,8 +137,9 @@ def _xids(
         envelope, record = fact.envelope, fact.envelope.event
         if isinstance(record, GpuXid) and envelope.node in nodes:
             source = Source(envelope.producer, envelope.first_sequence)
-            item = of_xid(fact.time, envelope.node, record, source)
-            found.append(replace(item, attempt=account.attempt.identity))
+            name = account.attempt.identity
+            seen = Seen(fact.time, fact.time, envelope.rank, envelope.node, name, source)
+            found.append(of_xid(seen, record))
     return found
 
 

@@ -47,7 +47,7 @@ def doing(account: Account, rank: int, time: int) -> Doing:
     innermost = max(opened, key=lambda phase: phase.start, default=None)
     if innermost is not None:
         return Doing(rank, innermost.name, innermost.start)
-    done = max((int(rows.end[-1]) for rows in log.rows), default=log.started or 0)
+    done = int(log.rows[-1].end[-1]) if log.rows else log.started or 0
     if log.heartbeat is not None and log.heartbeat[0] >= done and log.heartbeat[1].open_phases:
         return Doing(rank, log.heartbeat[1].open_phases[-1], done)
     ends = [phase.end for phase in log.phases if phase.end is not None and phase.end <= time]
@@ -100,10 +100,10 @@ def _completed(account: Account, ranks: Iterable[int]) -> dict[int, int]:
     found = {}
     for rank in ranks:
         log = account.attempt.ranks[rank]
-        detail = [int(rows.number[-1]) for rows in log.rows if rows.detail]
+        detail = next((rows for rows in reversed(log.rows) if rows.detail), None)
         told = log.heartbeat[1].last_step if log.heartbeat is not None else None
-        if detail or told is not None:
-            found[rank] = max(detail[-1] if detail else 0, told or 0)
+        if detail is not None or told is not None:
+            found[rank] = max(0 if detail is None else int(detail.number[-1]), told or 0)
     return found
 
 
@@ -118,9 +118,8 @@ def silent_ranks(account: Account) -> list[Evidence]:
     for rank, log in sorted(account.attempt.ranks.items()):
         if not log.rows or log.ended is not None:
             continue
-        patience = max(limit, 2 * _longest_report(log))
         seen = _newest_progress(log)
-        if newest - seen > patience:
+        if newest - seen > limit and newest - seen > 2 * _longest_report(log):
             where = doing(account, rank, newest)
             at = "" if where.phase is None else f" (last seen in {where.phase})"
             found.append(
@@ -136,6 +135,7 @@ def silent_ranks(account: Account) -> list[Evidence]:
                     phase=where.phase,
                     signature="silence",
                     named=True,
+                    attempt=account.attempt.identity,
                 )
             )
     return found
@@ -163,6 +163,7 @@ def silent_nodes(account: Account, found: Sequence[Evidence]) -> list[Evidence]:
             words=f"nothing was heard of {node} at the end",
             node=node,
             signature="silence",
+            attempt=account.attempt.identity,
         )
         for node in nodes
     ]
@@ -170,10 +171,9 @@ def silent_nodes(account: Account, found: Sequence[Evidence]) -> list[Evidence]:
 
 def _newest_progress(log: RankLog) -> int:
     """Return when a rank was last known to move on; that its process lives is not enough."""
-    known = max(int(rows.end[-1]) for rows in log.rows)
-    step = max(int(rows.number[-1]) for rows in log.rows)
-    phases = (phase.start if phase.end is None else phase.end for phase in log.phases)
-    known = max([known, *phases])
+    known, step = int(log.rows[-1].end[-1]), int(log.rows[-1].number[-1])
+    for phase in log.phases[-1:]:
+        known = max(known, phase.start if phase.end is None else phase.end)
     if log.heartbeat is not None and (log.heartbeat[1].last_step or 0) > step:
         known = max(known, log.heartbeat[0])
     return known
@@ -201,4 +201,5 @@ def stall(account: Account, seen: int) -> Evidence | None:
         kind="stall",
         words=f"no step for {(seen - account.broken.done) // 10**9} s while ranks were alive",
         signature="stall",
+        attempt=account.attempt.identity,
     )

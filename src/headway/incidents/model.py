@@ -18,6 +18,22 @@ class Source(NamedTuple):
     sequence: int
 
 
+class Seen(NamedTuple):
+    """Circumstances of an observation: when it was made and what it saw began, who saw it."""
+
+    time: int
+    began: int
+    rank: int | None
+    node: str | None
+    attempt: str
+    source: Source | None
+
+    @property
+    def sources(self) -> tuple[Source, ...]:
+        """The record behind it, if one is known."""
+        return () if self.source is None else (self.source,)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
     """One observation about an incident: when it was made, and when what it saw began.

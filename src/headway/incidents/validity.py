@@ -17,6 +17,8 @@ from headway.ledger.steps import Losses, Times
 
 LOSS_TOLERANCE = 0.02
 """Largest relative difference of two passes' losses of one step."""
+MOST_RANKS = 64
+"""Ranks that are compared, the lowest first: those beyond agree or differ with them."""
 _LEAST_LOSS = 1e-9
 
 
@@ -40,11 +42,14 @@ def validity(reading: Reading, first: int, last: int) -> Validity:
     worlds = {account.attempt.world_size for account, *_ in before} | {held.attempt.world_size}
     if len(worlds - {None}) > 1:
         return Validity(valid="unknown", reason="the group's size changed")
-    compared = 0
+    compared = num_ranks = 0
     for rank, log in sorted(held.attempt.ranks.items()):
+        if num_ranks == MOST_RANKS:
+            break
         again = _steps(log, base + 1, max(highest, base + 1))
         if again is None:
             continue
+        num_ranks += 1
         for account, segment, limit in before:
             earlier = account.attempt.ranks.get(rank)
             if earlier is None:
