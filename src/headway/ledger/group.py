@@ -152,7 +152,7 @@ def _extent(attempt: Attempt, ranks: Sequence[RankSteps]) -> GroupSteps:
     """Number the group's steps and find where each begins and ends."""
     numbers, ends, segments = [], [], []
     total = 0
-    known = sorted({segment for rank in ranks for segment in np.unique(rank.segment).tolist()})
+    known = sorted({segment for rank in ranks for segment in rank.segments})
     for segment in known:
         parts = []
         for rank in ranks:
@@ -176,17 +176,16 @@ def _extent(attempt: Attempt, ranks: Sequence[RankSteps]) -> GroupSteps:
     end = np.maximum.accumulate(np.concatenate(ends))
     first = max(min(rank.reach for rank in ranks), attempt.begin)
     begin = np.concatenate([[min(first, int(end[0]))], end[:-1]])
-    zeros = np.zeros(len(end), dtype=np.int64)
     return GroupSteps(
         number=np.concatenate(numbers),
         segment=np.concatenate(segments),
         begin=begin,
         start=begin.copy(),
         end=end,
-        wait=zeros,
-        late=zeros.copy(),
+        wait=np.zeros(len(end), dtype=np.int64),
+        late=np.zeros(len(end), dtype=np.int64),
         late_end=end.copy(),
-        work=zeros,
+        work=end,
     )
 
 
@@ -219,6 +218,11 @@ def _critical(steps: GroupSteps, ranks: Sequence[RankSteps], touched: Sequence[i
 
     Steps that came in one summary are judged together. Sets the columns of ordinary steps.
     """
+    if len(ranks) == 1:
+        rank = ranks[0]
+        steps.start = np.minimum(np.maximum(rank.high, steps.begin), steps.end)
+        steps.wait = steps.start - np.minimum(np.maximum(rank.low, steps.begin), steps.start)
+        return np.zeros(len(steps.end), dtype=np.int64)
     blocks = _blocks(steps, ranks)
     best = np.full(len(steps.end), -1, dtype=np.int64)
     critical = np.zeros(len(steps.end), dtype=np.int64)
@@ -229,16 +233,14 @@ def _critical(steps: GroupSteps, ranks: Sequence[RankSteps], touched: Sequence[i
         wait = start - np.minimum(np.maximum(rank.low, begin), start)
         outside = np.zeros(len(steps.end), dtype=np.int64)
         outside[at] = start - begin
-        late, late_end = np.zeros(len(at), dtype=np.int64), end
-        if len(ranks) > 1:
-            late_end = end.copy()
-            late_end[:-1] = np.minimum(rank.high[1:], end[:-1])
-            late[:-1] = np.maximum(late_end[:-1] - np.maximum(rank.low[1:], start[:-1]), 0)
-            outside[at] += late
-            for index in touched:
-                detail = rank.detail(index, int(steps.begin[index]), int(steps.end[index]))
-                if detail is not None:
-                    outside[index] = detail.outside
+        late, late_end = np.zeros(len(at), dtype=np.int64), end.copy()
+        late_end[:-1] = np.minimum(rank.high[1:], end[:-1])
+        late[:-1] = np.maximum(late_end[:-1] - np.maximum(rank.low[1:], start[:-1]), 0)
+        outside[at] += late
+        for index in touched:
+            detail = rank.detail(index, int(steps.begin[index]), int(steps.end[index]))
+            if detail is not None:
+                outside[index] = detail.outside
         judged = np.full(len(steps.end), -1, dtype=np.int64)
         whole = outside if blocks is None else _summed(outside, blocks)
         judged[at] = whole[at]
@@ -253,7 +255,7 @@ def _critical(steps: GroupSteps, ranks: Sequence[RankSteps], touched: Sequence[i
 
 def _blocks(steps: GroupSteps, ranks: Sequence[RankSteps]) -> Times | None:
     """Return the first index of each block of steps judged together; None if each stands alone."""
-    if len(ranks) == 1 or all(rank.part is None for rank in ranks):
+    if all(rank.part is None for rank in ranks):
         return None
     tied = np.zeros(len(steps.end), dtype=bool)
     for rank in ranks:

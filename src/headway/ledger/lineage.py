@@ -54,9 +54,10 @@ def segments_of(attempt: Attempt, done: GroupSteps | None) -> list[Segment]:
     number = attempt.number - 1
     rows: dict[int, tuple[int, int]] = {}
     if done is not None:
-        indexes, firsts = np.unique(done.segment, return_index=True)
-        edges = [*firsts.tolist(), len(done.segment)]
-        rows = dict(zip(indexes.tolist(), pairwise(edges), strict=True))
+        cuts = (np.flatnonzero(done.segment[1:] != done.segment[:-1]) + 1).tolist()
+        edges = [0, *cuts, len(done.segment)]
+        indexes = done.segment[edges[:-1]].tolist()
+        rows = dict(zip(indexes, pairwise(edges), strict=True))
     found = []
     for position, opening in enumerate(attempt.openings):
         index = position * FALLS

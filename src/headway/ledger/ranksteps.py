@@ -84,6 +84,12 @@ class RankSteps:
         self.index = np.concatenate([self.index, index])
 
     @property
+    def segments(self) -> list[int]:
+        """Number of each segment in which it did steps."""
+        firsts = np.flatnonzero(self.segment[1:] != self.segment[:-1]) + 1
+        return [int(self.segment[0]), *self.segment[firsts].tolist()]
+
+    @property
     def reach(self) -> int:
         """Start of the first step or of the wait before it."""
         return min(int(self.start[0]), int(self.low[0]))
@@ -167,12 +173,11 @@ class RankSteps:
         if not bool((self.low < self.high).any()):
             return
         closed = [p for p in self.phases if p.is_closed and p.start < (p.end or 0)]
-        for phase in closed:
+        firsts = np.searchsorted(self.high, [p.start for p in closed], side="right")
+        lasts = np.searchsorted(self.low, [p.end or 0 for p in closed], side="left")
+        for near in np.flatnonzero(firsts < lasts).tolist():
+            phase, low, high = closed[near], int(firsts[near]), int(lasts[near])
             finish = phase.end or 0
-            low = int(np.searchsorted(self.high, phase.start, side="right"))
-            high = max(low, int(np.searchsorted(self.low, finish, side="left")))
-            if low == high:
-                continue
             free = ~self.enclosing(phase, low, high) & (self.low[low:high] < self.high[low:high])
             if self.part is not None:
                 coarse = free & (self.part[low:high] >= 0)
@@ -249,7 +254,10 @@ def rank_steps(attempt: Attempt, long: frozenset[int]) -> list[RankSteps]:
         rows = joined(parts)
         if rows is None:
             continue
-        rows, segment = _in_order(rows, _segments(attempt, rows))
+        if len(attempt.openings) == 1 and bool((rows.number[1:] > rows.number[:-1]).all()):
+            segment = np.zeros(len(rows.number), dtype=np.int64)
+        else:
+            rows, segment = _in_order(rows, _segments(attempt, rows))
         previous = np.concatenate([[attempt.begin], rows.end[:-1]])
         start, end = rows.start, rows.end
         if rows.part is not None:

@@ -155,6 +155,9 @@ def joined(parts: Sequence[StepRows]) -> Joined | None:
     detailed = [part for part in parts if part.detail]
     coarse = _finest(detailed, [part for part in parts if not part.detail])
     chosen = detailed + coarse
+    only = chosen[0]
+    if len(chosen) == 1 and not coarse and bool((only.end[1:] >= only.end[:-1]).all()):
+        return Joined(only.number, only.start, only.end, only.data_wait, None, ())
     columns = [
         np.concatenate([getattr(part, name) for part in chosen])
         for name in ("number", "start", "end", "data_wait")
