@@ -185,6 +185,31 @@ def test_phases_are_told_per_attempt_and_sum_to_those_of_the_incident():
         assert amount == sum(one.phases[name] for one in incident.tries)
 
 
+def test_phases_are_distributions_per_incident_and_per_attempt():
+    text = """
+    0        attempt A launcher world=1
+    0-100    steps 1-100
+    100      exit signal=9
+    150      attempt B launcher world=1
+    160      exit code=1
+    165      attempt C launcher world=1
+    175-195  phase checkpoint_load
+    195      resumed 0
+    195-400  steps 1-205
+    """
+    spent = recovery(found(text, 400))["phases"]
+    # nobody restarts it from 100 to 150 and from 160 to 165
+    assert spent["per_incident"]["wait"]["max"] == 55 * SECOND
+    assert spent["per_attempt"]["wait"]["p50"] == 5 * SECOND
+    assert spent["per_attempt"]["wait"]["max"] == 50 * SECOND
+    assert spent["per_attempt"]["load"] == {
+        "count": 2,
+        "p50": 0,
+        "p95": 20 * SECOND,
+        "max": 20 * SECOND,
+    }
+
+
 def test_overlapping_restarts_are_united():
     """Two attempts wait for one outage: its 600 s count once."""
     text = """

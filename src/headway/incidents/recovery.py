@@ -4,12 +4,12 @@ Times are distributions (p50, p95, max), because a mean hides the one recovery t
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from headway.events import LAYERS
-from headway.incidents.model import Incident
+from headway.incidents.model import PHASES, Incident
 
 OUTCOMES = ("held_at_first", "held_after_retries", "escalated", "not_recovered", "open")
 """How an incident went: held at the first attempt, after more, in an outer layer, not (yet)."""
@@ -59,8 +59,8 @@ class _Group:
         }
 
 
-def recovery(known: Iterable[Incident]) -> dict[str, Any]:
-    """Return the recovery of all incidents, by cause, and by layer.
+def recovery(known: Sequence[Incident]) -> dict[str, Any]:
+    """Return the recovery of all incidents, by cause, by layer, and what the time went to.
 
     A layer is judged by what it tried itself: it held, at once or after more attempts, or an
     outer layer had to take over. Of the whole and of a cause the rate counts that as held, too.
@@ -80,7 +80,17 @@ def recovery(known: Iterable[Incident]) -> dict[str, Any]:
         "all": _whole(whole),
         "by_cause": {cause: _whole(group) for cause, group in sorted(causes.items())},
         "by_layer": {layer: layers[layer].values() for layer in LAYERS if layer in layers},
+        "phases": {
+            "per_incident": _phases(incident.phases for incident in known),
+            "per_attempt": _phases(one.phases for incident in known for one in incident.tries),
+        },
     }
+
+
+def _phases(spent: Iterable[Mapping[str, int]]) -> dict[str, dict[str, int | None]]:
+    """Return the distribution of each phase over incidents or attempts to recover."""
+    listed = list(spent)
+    return {name: distribution([phases[name] for phases in listed]) for name in PHASES}
 
 
 def _whole(group: _Group) -> dict[str, Any]:
