@@ -1,17 +1,21 @@
-"""Steps of a producer's wall clock, found by comparing it with the monotonic clock beside it.
+"""What is wrong with the clocks of a run's nodes: far off, or set while producers recorded.
 
-Event times are safe from such steps, because the monotonic clock counts (ledger rule 1). They
-are worth knowing all the same: logs and files of that node carry the stepped clock's times.
+Event times are safe from both, because offsets are added and the monotonic clock counts (ledger
+rule 1). They are worth knowing all the same: the node's logs and files carry the wrong times.
 """
 
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from headway.events import Envelope
+from headway.events import Clock, Envelope
+from headway.ledger.model import Problem
 
 STEP = 1_000_000_000
 """Least jump in ns that counts; NTP slews what is smaller instead of stepping."""
+FAR_OFF = 1_000_000_000
+"""Least offset in ns that people should hear of."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +48,33 @@ def clock_steps(envelopes: Iterable[Envelope]) -> list[ClockStep]:
                 at = envelope.anchor + envelope.monotonic
                 found.append(ClockStep(producer=producer, node=envelope.node, at=at, jump=jump))
     return found
+
+
+def clock_problems(envelopes: Sequence[Envelope]) -> list[Problem]:
+    """Return what a report says about clocks: offsets and steps over a second, by node."""
+    latest: dict[tuple[str, str | None], tuple[int, int]] = {}
+    for envelope in envelopes:
+        if isinstance(envelope.event, Clock):
+            key = (envelope.node or "unknown", envelope.boot_id)
+            measured = (envelope.monotonic, envelope.event.offset)
+            latest[key] = max(latest.get(key, measured), measured)
+    problems = []
+    for (node, _), (_, offset) in sorted(latest.items(), key=lambda item: (item[0][0], item[1])):
+        if abs(offset) > FAR_OFF:
+            way = "behind" if offset > 0 else "ahead of"
+            detail = (
+                f"clock of node {node} is {abs(offset) / 1e9:.3f} s {way} the collector's; "
+                "its events are corrected"
+            )
+            problems.append(Problem(kind="clock_offset", detail=detail))
+    steps: dict[str, list[ClockStep]] = defaultdict(list)
+    for found in clock_steps(envelopes):
+        steps[found.node or "unknown"].append(found)
+    for node, jumps in sorted(steps.items()):
+        largest = max((step.jump for step in jumps), key=abs)
+        detail = f"wall clock of node {node} was set by {largest / 1e9:+.3f} s; no event is moved"
+        problems.append(Problem(kind="clock_step", detail=detail, count=len(jumps)))
+    return problems
 
 
 def _ahead(envelope: Envelope) -> int:

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headway.clocks import STEP, ClockStep, clock_steps
-from headway.events import Envelope, Note
+from headway.clocks import FAR_OFF, STEP, ClockStep, clock_problems, clock_steps
+from headway.events import Clock, Envelope, Note
 from headway.ledger import ledger
 from records import ANCHOR, PRODUCER, SECOND, record, steps
 from timeline import at, timeline
@@ -100,3 +100,38 @@ def test_no_step_of_the_wall_clock_moves_a_ledger(ahead: list[int]) -> None:
     before, after = ledger(events, at(100)), ledger(stepped, at(100))
     assert after.intervals() == before.intervals()
     assert after.problems == before.problems
+
+
+def measured(second: int, offset: int, node: str | None = "n1", boot: str = "b1") -> Envelope:
+    """Return a measurement of a node's clock, recorded by its agent."""
+    envelope = record(second, Clock(offset=offset), producer=f"{node} {boot}")
+    return replace(envelope, node=node, boot_id=boot)
+
+
+def sentences(*envelopes: Envelope) -> list[str]:
+    return [problem.detail for problem in clock_problems(envelopes)]
+
+
+def test_a_clock_over_a_second_off_is_a_problem_and_the_latest_measurement_counts() -> None:
+    assert sentences(measured(1, FAR_OFF), measured(1, -FAR_OFF, "n2")) == []
+    assert sentences(measured(2, 0), measured(1, 60 * SECOND)) == []
+    assert sentences(
+        measured(2, 60 * SECOND), measured(1, 0), measured(3, -FAR_OFF - MILLISECOND, "n2")
+    ) == [
+        "clock of node n1 is 60.000 s behind the collector's; its events are corrected",
+        "clock of node n2 is 1.001 s ahead of the collector's; its events are corrected",
+    ]
+
+
+def test_each_boot_has_its_own_offset_and_a_nameless_node_is_called_unknown() -> None:
+    assert len(sentences(measured(1, 60 * SECOND), measured(1, 9 * SECOND, boot="b2"))) == 2
+    assert sentences(measured(1, 60 * SECOND, None))[0].startswith("clock of node unknown is")
+
+
+def test_the_steps_of_one_node_are_one_problem() -> None:
+    other = "cd" * 16
+    problems = clock_problems(
+        [told(1, 600 * SECOND), told(1, 599 * SECOND, other), told(2, 2 * SECOND, other)]
+    )
+    assert [(problem.kind, problem.count) for problem in problems] == [("clock_step", 3)]
+    assert problems[0].detail == "wall clock of node n1 was set by +600.000 s; no event is moved"
