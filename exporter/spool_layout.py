@@ -157,7 +157,9 @@ def is_header(content: bytes) -> bool:
 
 def identity_area(producer: Producer) -> tuple[int, bytes]:
     """Return where the header says who writes, and the bytes that say it."""
-    return _IDENTITY_AT, _area(json.dumps(producer.to_json()).encode())
+    # A third of the size that escapes would take, so that a long name in any script has room.
+    payload = json.dumps(producer.to_json(), ensure_ascii=False)
+    return _IDENTITY_AT, _area(payload.encode("utf-8", "surrogatepass"))
 
 
 def phases_area(phases: list[OpenPhase]) -> tuple[int, bytes]:

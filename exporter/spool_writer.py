@@ -58,8 +58,16 @@ class SpoolWriter:
     without its calls.
     """
 
-    def __init__(self, folder: Path, producer: Producer, limit: int) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        producer: Producer,
+        limit: int,
+        full: Callable[[str], None] = lambda reason: None,
+    ) -> None:
         """Create the producer's folder in the folder of the spools.
+
+        `full` is called with the reason when a record finds no room that did not find it before.
 
         Raises:
             OSError: the folder cannot be written, or the disk is full.
@@ -72,6 +80,8 @@ class SpoolWriter:
         self.salt = 0
         self.offset = self.end = 0
         self._full = False
+        self._tell_full = full
+        self._lock: int | None = None
         self._retry_at = 0
         self.busy = False
         self.pending: deque[tuple[Callable[..., None], tuple[object, ...]]] = deque()
@@ -83,7 +93,8 @@ class SpoolWriter:
             self._create_header()
             self._open_segment()
             self.folder = self.folder.rename(folder / producer.producer)
-        except OSError:
+        except BaseException:
+            self.abandon()
             for path in self.folder.iterdir():
                 path.unlink()
             self.folder.rmdir()
@@ -117,7 +128,8 @@ class SpoolWriter:
 
         A thread that is at work may finish: that is waited for, `delay` seconds at most.
         """
-        self._later(self._close)
+        self.pending.append((self._close, ()))
+        self.drain()
         deadline = time.monotonic() + delay
         while self.pending and time.monotonic() < deadline:
             time.sleep(0.001)
@@ -136,8 +148,10 @@ class SpoolWriter:
                 self.busy = False
 
     def abandon(self) -> None:
-        """Let go without a word: this process is a fork of the one that writes."""
-        os.close(self._lock)
+        """Let go without a word: another process writes, or none will."""
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
 
     def _later(self, function: Callable[..., None], *arguments: object) -> None:
         if len(self.pending) >= _MOST_PENDING:
@@ -179,7 +193,7 @@ class SpoolWriter:
     def _close(self) -> None:
         self._tell_dropped(reserve=0)
         self.slots[Slot.CLOSED] = 1
-        os.close(self._lock)
+        self.abandon()
 
     def _create_header(self) -> None:
         path = self.folder / HEADER
@@ -233,15 +247,19 @@ class SpoolWriter:
                 if entry.name.endswith(SEGMENT_SUFFIX)
             )
             if used + self._size > self._limit and used:
-                self._full = True
-                return self._drop()
+                return self._no_room(f"its limit is {self._limit} bytes")
             self._open_segment()
-        except OSError:
-            self._full = True
-            return self._drop()
+        except OSError as error:
+            return self._no_room(str(error))
         self._full = False
         self._tell_dropped(reserve=_RESERVE)
         return self.offset + size <= self.end or self._drop()
+
+    def _no_room(self, reason: str) -> bool:
+        if not self._full:
+            self._full = True
+            self._tell_full(reason)
+        return self._drop()
 
     def _drop(self) -> bool:
         self.end = min(self.end, self.offset)  # later, smaller records must not overtake it
