@@ -13,7 +13,7 @@ _LEFT, _RECORDED = "_headway_left", "_headway_recorded"
 def note_left(error: BaseException, monotonic: int, phase: str, step: int | None) -> None:
     """Note what an exception left first, and when: the innermost block knows best."""
     if not hasattr(error, _LEFT):
-        setattr(error, _LEFT, (monotonic, phase, step))
+        _note(error, _LEFT, (monotonic, phase, step))
 
 
 def is_recorded(error: BaseException) -> bool:
@@ -25,7 +25,7 @@ def fault(error: BaseException) -> tuple[Fault, int | None]:
     """Return the fault that an exception is, and its monotonic time where it is known."""
     import traceback  # reads source files: only when something broke
 
-    setattr(error, _RECORDED, True)
+    _note(error, _RECORDED, True)
     monotonic, phase, step = _left(error)
     out_of_memory = any(
         kind.__name__ == "OutOfMemoryError" and kind.__module__.partition(".")[0] == "torch"
@@ -41,6 +41,10 @@ def fault(error: BaseException) -> tuple[Fault, int | None]:
         step=step,
     )
     return found, monotonic
+
+
+def _note(error: BaseException, name: str, value: object) -> None:
+    BaseException.__setattr__(error, name, value)  # an exception may be a frozen dataclass
 
 
 def _left(error: BaseException) -> tuple[int | None, str | None, int | None]:
