@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 RUN_ID_FILE = ".headway_run_id"
+_NO_RUN_ID = "none"
+"""torchrun's name for a run without one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +36,9 @@ class Launch:
     launcher_round: int | None
     torchelastic_restarts: int | None
     slurm_restarts: int | None
+    slurm_step: str | None
+    """The `srun` that started the ranks; a launcher's agents may each have one of their own."""
+    launcher_run: str | None
     group: str
     """Tells apart two launches that no scheduler numbers: the same for all ranks of one."""
 
@@ -48,14 +53,20 @@ def ranks(environment: Mapping[str, str]) -> Ranks:
     )
 
 
-def launch(environment: Mapping[str, str]) -> Launch:
-    """Return who started this process."""
+def launch(environment: Mapping[str, str], *, of_many: bool = False, earlier: int = 0) -> Launch:
+    """Return who started this process.
+
+    A program that nobody launched as one of many is a launch of its own, or two trainings from
+    one shell would be one; `of_many` says that it is one of many all the same. `earlier` counts
+    the trainings that this process has been through.
+    """
     torchelastic = _first(environment, "TORCHELASTIC_RESTART_COUNT")
     slurm = _first(environment, "SLURM_RESTART_COUNT", "SLURM_RESTART_CNT")
     job = environment.get("SLURM_ARRAY_JOB_ID") or environment.get("SLURM_JOB_ID") or None
     if job and environment.get("SLURM_ARRAY_TASK_ID"):
         job = f"{job}_{environment['SLURM_ARRAY_TASK_ID']}"
     cycle = _cycle(environment.get("NVRX_CURRENT_CYCLE_INFO"))
+    elastic = environment.get("TORCHELASTIC_RUN_ID", _NO_RUN_ID)
     under_launcher = "TORCHELASTIC_RUN_ID" in environment or torchelastic is not None
     return Launch(
         layer="launcher" if under_launcher else "scheduler",
@@ -63,30 +74,42 @@ def launch(environment: Mapping[str, str]) -> Launch:
         launcher_round=torchelastic if cycle is None else cycle,
         torchelastic_restarts=torchelastic,
         slurm_restarts=slurm,
-        group=_group(environment),
+        slurm_step=None if under_launcher else environment.get("SLURM_STEP_ID"),
+        launcher_run=None if elastic == _NO_RUN_ID else elastic,
+        group=_group(environment, of_many, earlier),
     )
 
 
-def run_id(
-    configured: str | None, checkpoints: Path | None, environment: Mapping[str, str]
-) -> tuple[str, bool]:
+def run_id(configured: str | None, checkpoints: Path | None, launch: Launch) -> tuple[str, bool]:
     """Return the run's identity and whether it was made up just now.
 
     The file beside the checkpoints goes with the state of the training: a job that is submitted
     again continues the run, an emptied folder begins another one. The folder must be one that
     all ranks share.
+
+    Raises:
+        OSError: the folder cannot be read or written.
+        ValueError: the file in it holds no identity.
     """
     if configured:
         return configured, False
+    made_up = digest(launch.group, digits=8)
     if checkpoints is not None:
-        return _stored_run_id(checkpoints)
-    job = launch(environment).scheduler_job
-    if job:
-        return job, False
-    elastic = environment.get("TORCHELASTIC_RUN_ID", "none")
-    if elastic != "none":  # torchrun's name for a run without one
-        return elastic, False
-    return _digest(_group(environment), digits=8), True
+        return _stored_run_id(checkpoints, made_up)
+    named = launch.scheduler_job or launch.launcher_run
+    return (made_up, True) if named is None else (named, False)
+
+
+def clock_anchor(samples: int = 5) -> int:
+    """Return wall clock minus monotonic clock, in ns.
+
+    The closest of some pairs of readings: this process may be put aside between the two.
+    """
+    found = []
+    for _ in range(samples):
+        before, wall, after = time.monotonic_ns(), time.time_ns(), time.monotonic_ns()
+        found.append((after - before, wall - (before + after) // 2))
+    return min(found)[1]
 
 
 def attempt_id(
@@ -97,7 +120,7 @@ def attempt_id(
     No round and no iteration are round and iteration 0: the in-process wrapper's first iteration
     is the attempt that its process started.
     """
-    return _digest(run, scheduler_job or "", str(launcher_round or 0), str(iteration or 0))
+    return digest(run, scheduler_job or "", str(launcher_round or 0), str(iteration or 0))
 
 
 def node(environment: Mapping[str, str]) -> str:
@@ -134,10 +157,17 @@ def _first(environment: Mapping[str, str], *names: str) -> int | None:
     return None
 
 
-def _group(environment: Mapping[str, str]) -> str:
+def _group(environment: Mapping[str, str], of_many: bool, earlier: int) -> str:
     """Return what is the same for the ranks of one launch and differs between two launches."""
     size, local = _first(environment, "WORLD_SIZE"), _first(environment, "LOCAL_WORLD_SIZE")
-    if size is not None and local is not None and size > local:
+    launched = "TORCHELASTIC_RUN_ID" in environment or (size is not None and size > 1)
+    if not launched and not of_many:
+        own = os.getpid()
+        return f"{boot_id()}/{own}/{_started_ticks(own)}/{earlier}"
+    address = environment.get("MASTER_ADDR", "")
+    # Without a launcher's count of local ranks only the address tells that all are on this node.
+    elsewhere = address not in ("", "localhost") and not address.startswith("127.")
+    if size is not None and (size > local if local is not None else size > 1 and elsewhere):
         names = ("TORCHELASTIC_RUN_ID", "MASTER_ADDR", "MASTER_PORT")
         return "/".join(environment.get(name, "") for name in names)
     # One node: all ranks have the same parent, and no other parent started at that time.
@@ -163,7 +193,7 @@ def _cycle(path: str | None) -> int | None:
     return cycle if isinstance(cycle, int) and cycle >= 0 else None
 
 
-def _stored_run_id(checkpoints: Path) -> tuple[str, bool]:
+def _stored_run_id(checkpoints: Path, made_up: str) -> tuple[str, bool]:
     path = checkpoints / RUN_ID_FILE
     checkpoints.mkdir(parents=True, exist_ok=True)
     fresh = os.urandom(6).hex()
@@ -174,13 +204,19 @@ def _stored_run_id(checkpoints: Path) -> tuple[str, bool]:
             os.link(mine, path)  # of all ranks that try, one succeeds, and its file is complete
         except FileExistsError:
             pass
+        except OSError:
+            # A file system without hard links: all ranks of a launch write the same.
+            fresh = made_up
+            mine.write_text(fresh + "\n", encoding="ascii")
+            mine.replace(path)
         finally:
-            mine.unlink()
+            mine.unlink(missing_ok=True)
     stored = path.read_text(encoding="utf-8").strip()
     if not stored:
         raise ValueError(f"{path} is empty; delete it or write the run's id into it")
     return stored, stored == fresh
 
 
-def _digest(*parts: str, digits: int = 16) -> str:
+def digest(*parts: str, digits: int = 16) -> str:
+    """Return hexadecimal digits that stand for these texts."""
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:digits]

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -66,34 +67,55 @@ def test_a_slurm_job_is_its_array_task() -> None:
 
 
 def test_the_run_id_is_the_first_that_is_known(tmp_path: Path) -> None:
+    def run_id(variables: dict[str, str], **given: Any) -> tuple[str, bool]:
+        options = {"configured": None, "checkpoints": None, **given}
+        return identity.run_id(launch=identity.launch(variables), **options)
+
     slurm = {"SLURM_JOB_ID": "99"}
-    assert identity.run_id("mine", tmp_path, slurm) == ("mine", False)
-    stored, new = identity.run_id(None, tmp_path / "checkpoints", slurm)
+    assert run_id(slurm, configured="mine", checkpoints=tmp_path) == ("mine", False)
+    stored, new = run_id(slurm, checkpoints=tmp_path / "checkpoints")
     assert new
     assert stored != "99"
-    assert identity.run_id(None, None, slurm) == ("99", False)
-    assert identity.run_id(None, None, {"TORCHELASTIC_RUN_ID": "job"}) == ("job", False)
-    made, new = identity.run_id(None, None, {"TORCHELASTIC_RUN_ID": "none"})
+    assert run_id(slurm) == ("99", False)
+    assert run_id({"TORCHELASTIC_RUN_ID": "job"}) == ("job", False)
+    made, new = run_id({"TORCHELASTIC_RUN_ID": "none"})
     assert new
-    assert made == identity.run_id(None, None, {})[0]
+    assert made == run_id({"TORCHELASTIC_RUN_ID": "none"})[0]
+
+
+ALONE = identity.launch({})
 
 
 def test_the_run_id_beside_the_checkpoints_lasts(tmp_path: Path) -> None:
     folder = tmp_path / "run" / "checkpoints"
-    first, new = identity.run_id(None, folder, {})
+    first, new = identity.run_id(None, folder, ALONE)
     assert new
-    assert identity.run_id(None, folder, {}) == (first, False)
+    assert identity.run_id(None, folder, ALONE) == (first, False)
     assert [path.name for path in folder.iterdir()] == [identity.RUN_ID_FILE]
     (folder / identity.RUN_ID_FILE).write_text("\n")
     with pytest.raises(ValueError, match="is empty; delete it or write the run's id"):
-        identity.run_id(None, folder, {})
+        identity.run_id(None, folder, ALONE)
+
+
+def test_ranks_agree_on_the_run_id_where_files_cannot_have_two_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_links(*_: object) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", no_links)
+    first, new = identity.run_id(None, tmp_path, ALONE)
+    assert new
+    assert first == identity.run_id(None, None, ALONE)[0]  # what any rank would write
+    assert identity.run_id(None, tmp_path, identity.launch({"SLURM_JOB_ID": "9"})) == (first, False)
+    assert [path.name for path in tmp_path.iterdir()] == [identity.RUN_ID_FILE]
 
 
 def test_ranks_that_start_together_agree_on_the_run_id(tmp_path: Path) -> None:
     program = (
         "import sys\nfrom pathlib import Path\nfrom headway.exporter import identity\n"
         "sys.stdin.read()\n"
-        "print(*identity.run_id(None, Path(sys.argv[1]), {}))\n"
+        "print(*identity.run_id(None, Path(sys.argv[1]), identity.launch({})))\n"
     )
     ranks = [
         subprocess.Popen(
@@ -131,6 +153,49 @@ def test_launches_by_hand_differ_by_launcher_and_ranks_of_one_agree() -> None:
     assert identity.launch(one_node).group == identity.launch({**one_node, "RANK": "1"}).group
     nodes = {"WORLD_SIZE": "4", "LOCAL_WORLD_SIZE": "2", "MASTER_ADDR": "a", "MASTER_PORT": "1"}
     assert identity.launch(nodes).group != identity.launch({**nodes, "MASTER_PORT": "2"}).group
+
+
+def groups_of_two_processes(variables: dict[str, str], options: str = "") -> set[str]:
+    """Return the groups of two processes that this one starts one after the other."""
+    program = (
+        "from headway.exporter import identity\n"
+        f"print(identity.launch({variables!r}{options}).group)\n"
+    )
+    return {
+        subprocess.check_output([sys.executable, "-c", program], env=environment()).decode()
+        for _ in range(2)
+    }
+
+
+def test_two_programs_started_by_hand_from_one_shell_are_two_launches() -> None:
+    assert len(groups_of_two_processes({})) == 2
+    assert len(groups_of_two_processes({"RANK": "0", "WORLD_SIZE": "1"})) == 2
+
+
+def test_ranks_that_share_a_parent_are_one_launch() -> None:
+    assert len(groups_of_two_processes({"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1"})) == 1
+    assert len(groups_of_two_processes({"TORCHELASTIC_RUN_ID": "none", "WORLD_SIZE": "1"})) == 1
+    assert len(groups_of_two_processes({}, ", of_many=True")) == 1
+
+
+def test_ranks_of_several_nodes_agree_though_nobody_counts_those_of_a_node() -> None:
+    pod = {"WORLD_SIZE": "2", "MASTER_ADDR": "llama-master-0", "MASTER_PORT": "23456"}
+    assert identity.launch(pod).group == "/llama-master-0/23456"
+
+
+def test_each_training_of_a_program_that_trains_again_is_a_launch() -> None:
+    assert identity.launch({}).group != identity.launch({}, earlier=1).group
+
+
+def test_the_anchor_is_taken_where_nobody_interrupted_the_two_clocks(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # The process is put aside between the clocks, but not in the second pair of readings.
+    readings = iter([0, 90, 100, 102, 200, 260])
+    walls = iter([1080, 1101, 1210])
+    monkeypatch.setattr(time, "monotonic_ns", lambda: next(readings))
+    monkeypatch.setattr(time, "time_ns", lambda: next(walls))
+    assert identity.clock_anchor(samples=3) == 1000
 
 
 def test_a_process_started_before_now_and_after_its_parent() -> None:
