@@ -32,6 +32,7 @@ _LAST_STEP, _STEP_START, _STEP_END = (
 )
 NO_NUMBER = -(2**63)
 """The number before the first step, which may be any."""
+LARGEST_SAMPLES = 2**63 - 1
 _NAN = math.nan
 _pack, _put, _checksum = STEP_BODY.pack, STEP_BLOCK.pack_into, step_checksum
 _now = time.monotonic_ns
@@ -95,7 +96,7 @@ class StepTimer:
             loss = self.recorder.plain_loss(loss, self.number)
         if samples is None:
             samples = UNKNOWN_SAMPLES
-        elif type(samples) is not int:
+        elif type(samples) is not int or not 0 <= samples <= LARGEST_SAMPLES:
             samples = self.recorder.plain_samples(samples)
         self.data_wait = 0
         number = self.number

@@ -11,6 +11,7 @@ import pytest
 from headway import step_blocks
 from headway.events import Envelope, Event, Steps
 from headway.exporter import Recorder
+from headway.exporter import phases as phases_module
 from headway.exporter import recorder as recorder_module
 from headway.exporter import step_timer as step_timer_module
 from headway.exporter.spool import START, Batch, SpoolReader, spools
@@ -76,8 +77,8 @@ class Clock:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, now: int) -> None:
         self.now = now
-        monkeypatch.setattr(recorder_module, "_now", self)
-        monkeypatch.setattr(step_timer_module, "_now", self)
+        for module in (recorder_module, step_timer_module, phases_module):
+            monkeypatch.setattr(module, "_now", self)
 
     def __call__(self) -> int:
         return self.now
