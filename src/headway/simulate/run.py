@@ -45,7 +45,7 @@ from headway.simulate.truth import Simulated, TrueStraggler, Truth
 LONGEST_BLOCK = 1000
 """Most steps drawn at once."""
 MOST_IN_VAIN = 2000
-"""Attempts in a row without a new highest step, after which a plan without a duration is given up."""
+"""Attempts in a row without a new highest step with which an endless plan is given up."""
 FAILED_START = "failed start"
 
 

@@ -37,12 +37,12 @@ class Truth:
     @property
     def training_goodput(self) -> float:
         """Share of the time in steps that survived."""
-        return self.categories["productive"] / self.elapsed
+        return self.categories.get("productive", 0) / self.elapsed
 
     @property
     def infrastructure_goodput(self) -> float:
         """Share of the time in which the infrastructure let the run work."""
-        bad = sum(self.categories[name] for name in BAD)
+        bad = sum(self.categories.get(name, 0) for name in BAD)
         return (self.elapsed - bad) / self.elapsed
 
 
