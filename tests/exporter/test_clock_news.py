@@ -113,14 +113,21 @@ def test_spools_of_an_earlier_boot_have_another_monotonic_clock(tmp_path: Path) 
     assert told.events == []
 
 
-def test_the_next_agent_goes_on_and_the_next_boot_begins_anew(tmp_path: Path) -> None:
+def test_the_next_agent_goes_on_from_there(tmp_path: Path) -> None:
     told = Told()
     ClockNews(tmp_path, "b1").tell([rank()], reading(60 * SECOND), told)
     ClockNews(tmp_path, "b1").tell([rank()], reading(60 * SECOND + MILLISECOND), told)
     assert len(told.events) == 1
     ClockNews(tmp_path, "b1").tell([rank()], reading(0), told)
     assert told.events[1:] == [("a-1", "n1", 0)]
+
+
+def test_what_was_told_of_an_earlier_boot_is_forgotten(tmp_path: Path) -> None:
+    told = Told()
+    ClockNews(tmp_path, "b1").tell([rank()], reading(60 * SECOND), told)
     ClockNews(tmp_path, "b2").tell([rank(boot="b2")], reading(0), told)
+    assert len(told.events) == 1
+    ClockNews(tmp_path, "b3").tell([rank(boot="b3")], reading(60 * SECOND), told)
     assert len(told.events) == 2
 
 

@@ -146,7 +146,7 @@ def test_an_offset_corrects_every_event_of_its_boot(seconds: float) -> None:
 
 
 def test_an_offset_is_of_one_node_and_one_boot() -> None:
-    others = [clock(300, 600, node="node-c"), clock(300, 600, boot="another")]
+    others = [clock(300, 60, node="node-c"), clock(300, 60, boot="another")]
     assert same(ledger([*BASE, *others], AS_OF), ledger(BASE, AS_OF))
 
 
