@@ -7,6 +7,7 @@ only the steps at its two edges are cut piece by piece.
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator
+from copy import copy
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import NamedTuple
@@ -55,7 +56,7 @@ class Account:
     end: int = field(init=False)
     """End of the attempt's time."""
 
-    def copy(self) -> "Account":
+    def changeable(self) -> "Account":
         """Return an account that can be changed without changing this one."""
         steps = self.steps
         if steps is not None:
@@ -67,6 +68,12 @@ class Account:
                 pieces=list(steps.pieces),
             )
         return replace(self, steps=steps, around=list(self.around), shared=[])
+
+    def of(self, segments: list[Segment]) -> "Account":
+        """Return the account with another fate of its steps."""
+        other = copy(self)
+        other.segments = segments
+        return other
 
     def __post_init__(self) -> None:
         self.freeze()

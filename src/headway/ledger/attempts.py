@@ -26,7 +26,7 @@ from headway.events import (
     StopAnnounced,
 )
 from headway.ledger.intake import Intake, Stamped
-from headway.ledger.steps import StepRows, rows_of
+from headway.ledger.steps import STEPS, StepRows, rows_of
 
 
 @dataclass(slots=True)
@@ -103,12 +103,20 @@ class Attempt:
 
 @dataclass(slots=True)
 class _Read:
-    """An attempt as it was read, and from what."""
+    """An attempt as it was read, and from what; `whole` says that nothing was cut off."""
 
     version: int
     adopted: list[Stamped]
     attempt: Attempt
-    whole: bool
+    first: int
+    last: int
+    last_step: int
+    whole: bool = False
+
+    def is_known(self, earliest: int | None, steps_until: int, as_of: int) -> bool:
+        """Whether nothing in it lies outside of what counts at a time."""
+        credible = earliest is None or earliest <= self.first
+        return credible and self.last <= as_of and self.last_step <= steps_until
 
 
 class AttemptReader:
@@ -123,9 +131,14 @@ class AttemptReader:
         What lies after `as_of` is left out, steps are cut at `steps_until`.
         """
         found: dict[str, Attempt] = {}
+        earliest = intake.earliest(as_of)
         for identity, bucket in intake.attempts.items():
             known = self._read.get(identity)
-            if known is None or known.version != bucket.version or not known.whole:
+            if (
+                known is None
+                or known.version != bucket.version
+                or not (known.whole and known.is_known(earliest, steps_until, as_of))
+            ):
                 adopted = [] if known is None else known.adopted
                 known = self._again(intake, identity, adopted, steps_until, as_of)
             if known is not None:
@@ -151,9 +164,13 @@ class AttemptReader:
         if attempt is None:
             self._read.pop(identity, None)
             return None
-        whole = events[-1].time <= min(steps_until, as_of)
-        self._read[identity] = _Read(bucket.version, adopted, attempt, whole)
-        return self._read[identity]
+        every = bucket.in_order()
+        done = (e.time for e in reversed(every) if isinstance(e.envelope.event, STEPS))
+        first, last, last_step = every[0].time, every[-1].time, next(done, 0)
+        known = _Read(bucket.version, adopted, attempt, first, last, last_step)
+        known.whole = known.is_known(intake.earliest(as_of), steps_until, as_of)
+        self._read[identity] = known
+        return known
 
 
 def _adopted(

@@ -6,7 +6,7 @@ keeps what it derived from each attempt, so that reading again after new events 
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from headway.events import (
@@ -96,11 +96,23 @@ class BookReader:
         if book.extent is None:
             return book
         derived = self._derive(attempts)
-        book.chain = [segment for one in derived for segment in one.segments]
+        chains = [
+            [
+                replace(segment, survives=0, on_chain=False, attempt=number)
+                for segment in one.segments
+            ]
+            for number, one in enumerate(derived)
+        ]
+        book.chain = [segment for segments in chains for segment in segments]
         book.saves = checkpoints.read(facts, _openings(book), as_of)
         for save in book.saves:
             book.saves_by_identity.setdefault(save.identity, []).append(save)
         book.problems += survival(book.chain, attempts, book.saves_by_identity)
+        for one, segments in zip(derived, chains, strict=True):
+            if one.segments != segments:
+                # a ledger given out before keeps what survived then
+                one.segments = segments
+                one.account = None if one.account is None else one.account.of(segments)
         _Accounting(book, book.extent, derived, intake).run()
         return book
 
@@ -114,9 +126,6 @@ class BookReader:
                 steps = group_steps(attempt, pace)
                 known = _Derived(attempt, pace, steps, segments_of(attempt, steps))
                 self._derived[attempt.identity] = known
-            for segment in known.segments:
-                segment.attempt = attempt.number - 1
-                segment.survives, segment.on_chain = 0, False
             pace = pace if known.steps is None else known.steps.inherited
             found.append(known)
         return found

@@ -160,7 +160,7 @@ class Intake:
             for envelope in self._envelopes:
                 self._place(envelope)
         quarantined: Counter[str] = Counter()
-        earliest = self._earliest(as_of)
+        earliest = self.earliest(as_of)
         buckets = (self.facts, self.floating, self.strays, *self.attempts.values())
         for bucket in buckets:
             events = bucket.in_order()
@@ -185,7 +185,7 @@ class Intake:
             listed.sort(key=lambda one: (one.first_sequence, one.last_sequence, one.attempt))
         return found
 
-    def _earliest(self, as_of: int) -> int | None:
+    def earliest(self, as_of: int) -> int | None:
         """Return the time before which nothing is credible; None if nothing says so."""
         if not self._starts or self._starts[0] > as_of:
             return None
@@ -193,7 +193,7 @@ class Intake:
 
     def sane(self, events: Sequence[Stamped], as_of: int) -> Sequence[Stamped]:
         """Return the events without the quarantined ones."""
-        earliest = self._earliest(as_of)
+        earliest = self.earliest(as_of)
         if not events or not _absurd(events[0], events[-1], earliest, as_of):
             return events
         return [event for event in events if not _absurd(event, event, earliest, as_of)]

@@ -22,7 +22,7 @@ def resolve(accounts: Sequence[Account]) -> tuple[list[Account], bool]:
     windows = _windows(accounts)
     if not windows:
         return list(accounts), False
-    changed = [account.copy() for account in accounts]
+    changed = [account.changeable() for account in accounts]
     candidates: list[tuple[int, int, tuple[int, int], int, Owned]] = []
     for number, account in enumerate(changed):
         for window in windows:

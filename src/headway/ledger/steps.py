@@ -16,6 +16,8 @@ from headway.ledger.intake import Stamped
 Times = npt.NDArray[np.int64]
 Losses = npt.NDArray[np.float64]
 
+STEPS = (Steps, StepsSummary)
+"""Events that tell of completed steps."""
 BLOCK = np.dtype(
     [
         ("start", "<i8"),
