@@ -47,6 +47,18 @@ def test_of_two_ranks_outside_the_step_the_oldest_open_phase_counts():
     assert incident.suspect_rank == 3
 
 
+def test_one_rank_in_the_step_waits_for_the_many_that_have_no_data():
+    incident = hung(
+        """
+        100    phase step rank=0
+        100.2  phase data_wait rank=1..2
+        100.1  phase data_wait rank=3
+        """
+        + TIMEOUT
+    )
+    assert incident.suspect_rank == 3
+
+
 def test_a_rank_between_phases_holds_up_those_in_the_step():
     incident = hung("100 phase step rank=0..2\n" + TIMEOUT)
     assert incident.suspect_rank == 3
@@ -102,6 +114,18 @@ def test_a_timeout_beside_another_fault_is_no_false_alarm():
         400  fault heartbeat_timeout rank=0..3 timeout=300
         """
     )
+    assert not incident.suspected_false_alarm
+
+
+def test_a_timeout_before_another_fault_is_no_false_alarm_either():
+    incident = hung(
+        """
+        100  phase checkpoint_save rank=0..3
+        400  fault heartbeat_timeout rank=0..3 timeout=300
+        401  fault exception rank=1 exception=ValueError
+        """
+    )
+    assert incident.cause == "hang"
     assert not incident.suspected_false_alarm
 
 

@@ -75,6 +75,28 @@ def test_a_save_scheduled_before_the_fault_closes_nothing():
     assert incident.closed is None
 
 
+def test_a_save_scheduled_before_the_first_step_of_the_attempt_closes_nothing():
+    text = START + (
+        "105 attempt B launcher world=1\n108 scheduled again 50\n110 resumed 50 from=c50\n"
+        "110-140 steps 51-80\n120 finalized again 50"
+    )
+    (incident,) = found(text, 140)
+    assert incident.closed is None
+
+
+def test_recompute_ends_with_the_fault_of_the_next_incident():
+    text = START + (
+        "105 attempt B launcher world=1\n110 resumed 50 from=c50\n110-140 steps 51-80\n"
+        "130 scheduled c70\n133 finalized c70\n150 exit signal=9\n"
+        "160 attempt C launcher world=1\n165 resumed 70 from=c70\n165-300 steps 71-205"
+    )
+    first, second = found(text, 300)
+    assert phases(first.phases)["recompute"] == 30
+    # step 100 was reached again in the third attempt only, at 195
+    assert first.caught_up == second.caught_up == at(195)
+    assert (first.rollback_steps, second.rollback_steps) == (50, 30)
+
+
 def test_without_rollback_caught_up_is_recovered():
     text = """
     0      attempt A scheduler

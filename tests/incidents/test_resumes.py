@@ -43,6 +43,31 @@ def test_a_checkpoint_only_in_memory_may_be_lost():
     assert incident.warnings == ()
 
 
+def test_the_newest_checkpoint_is_that_of_the_lineage_at_the_fault():
+    text = """
+    0      attempt A launcher world=1
+    0-100  steps 1-100
+    30     scheduled c30
+    32     finalized c30
+    50     scheduled c50
+    52     finalized c50
+    90     scheduled c90
+    95     finalized c90
+    101    exit signal=9
+    105    attempt B launcher world=1
+    110    resumed 50 from=c50
+    110-140 steps 51-80
+    130    scheduled c70
+    133    finalized c70
+    141    exit signal=9
+    150    attempt C launcher world=1
+    155    resumed 30 from=c30
+    155-255 steps 31-130
+    """
+    _, second = incidents(ledger(timeline(text), at(255)))
+    assert second.warnings == ("resumed at step 30, below checkpoint 'c70' of step 70",)
+
+
 def test_steps_of_a_lineage_given_up_long_ago_are_not_missed():
     text = """
     0      attempt A launcher world=1

@@ -45,6 +45,16 @@ def test_summaries_are_enough():
     assert (found.rank, found.excess) == (7, SECOND // 2)
 
 
+def test_the_waits_in_a_summary_are_no_part_of_its_steps():
+    book = read(
+        """
+        0-50  summary 1-50 rank=0..6
+        0-75  summary 1-50 rank=7 wait=25
+        """
+    )
+    assert [(one.rank, one.kind) for one in stragglers(book)] == [(7, "data_wait")]
+
+
 def test_a_tenth_of_a_step_is_the_limit():
     text = "0 steps 1-50 each=1 rank=0..6\n0 steps 1-50 each={each} rank=7"
     assert stragglers(read(text.format(each=1.05))) == []

@@ -203,12 +203,7 @@ def _incident(
     recovered = None if steps is None else max(int(steps.end[0]), opened)
     closed = None if closed is None else max(closed, opened)
     rollback = None if steps is None else _rollback(reading, first, last)
-    if rollback is None:
-        caught_up = None
-    elif rollback[0] == 0:
-        caught_up = recovered
-    elif caught_up is not None:
-        caught_up = max(caught_up, opened)
+    caught_up = None if rollback is None or caught_up is None else max(caught_up, opened)
     until = min(limit, reading.ledger.closed_at if caught_up is None else caught_up)
     positions = range(first, last + 1)
     attempted = tries(reading, broken, positions, opened, until)

@@ -104,26 +104,22 @@ def _usual(table: Table) -> int:
 def _excess(table: Table) -> tuple[Sequence[float], Sequence[float], Sequence[int]]:
     """Return each rank's median excess over its peers' median, that median, and its steps.
 
-    Columns are steps. The lower median of all but one is read from the sorted column: it moves
-    up by one place where the one left out lies at or below it.
+    Columns are steps. The lower median of a rank's peers stands at place (n - 2) // 2 of the sorted
+    column if the rank itself lies beyond; one that does not is no straggler.
     """
     known = table != _UNKNOWN
     shared = known.sum(axis=0)
-    order = np.argsort(np.where(known, table, np.iinfo(np.int64).max), axis=0, kind="stable")
-    place = np.empty_like(order)
-    np.put_along_axis(place, order, np.arange(len(table))[:, None], axis=0)
-    ordered = np.take_along_axis(table, order, axis=0)
+    ordered = np.sort(np.where(known, table, np.iinfo(np.int64).max), axis=0)
     middle = np.maximum(shared - 2, 0) // 2
-    index = np.minimum(middle + (place <= middle), len(table) - 1)
-    peers = np.take_along_axis(ordered, index, axis=0)
+    peers = ordered[middle, np.arange(table.shape[1])]
     usable = known & (shared >= 2)
     excess, typical, counts = [], [], []
     for row in range(len(table)):
         use = usable[row]
         counts.append(int(use.sum()))
         if counts[-1]:
-            excess.append(float(np.median(table[row, use] - peers[row, use])))
-            typical.append(float(np.median(peers[row, use])))
+            excess.append(float(np.median(table[row, use] - peers[use])))
+            typical.append(float(np.median(peers[use])))
         else:
             excess.append(0.0)
             typical.append(0.0)
