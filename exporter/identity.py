@@ -9,7 +9,7 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -100,15 +100,15 @@ def run_id(configured: str | None, checkpoints: Path | None, launch: Launch) -> 
     return (made_up, True) if named is None else (named, False)
 
 
-def clock_anchor(samples: int = 5) -> int:
+def clock_anchor(monotonic: Callable[[], int], wall: Callable[[], int], samples: int = 5) -> int:
     """Return wall clock minus monotonic clock, in ns.
 
     The closest of some pairs of readings: this process may be put aside between the two.
     """
     found = []
     for _ in range(samples):
-        before, wall, after = time.monotonic_ns(), time.time_ns(), time.monotonic_ns()
-        found.append((after - before, wall - (before + after) // 2))
+        before, now, after = monotonic(), wall(), monotonic()
+        found.append((after - before, now - (before + after) // 2))
     return min(found)[1]
 
 

@@ -127,7 +127,7 @@ class Recorder:
     def _open_spool(self, folder: Path, limit: int, found: Membership) -> bool:
         producer = Producer(
             producer=os.urandom(16).hex(),
-            anchor=identity.clock_anchor(),
+            anchor=identity.clock_anchor(_now, time.time_ns),
             run=found.run,
             rank=found.rank,
             node=identity.node(os.environ),

@@ -187,15 +187,12 @@ def test_each_training_of_a_program_that_trains_again_is_a_launch() -> None:
     assert identity.launch({}).group != identity.launch({}, earlier=1).group
 
 
-def test_the_anchor_is_taken_where_nobody_interrupted_the_two_clocks(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_anchor_is_taken_where_nobody_interrupted_the_two_clocks() -> None:
     # The process is put aside between the clocks, but not in the second pair of readings.
-    readings = iter([0, 90, 100, 102, 200, 260])
-    walls = iter([1080, 1101, 1210])
-    monkeypatch.setattr(time, "monotonic_ns", lambda: next(readings))
-    monkeypatch.setattr(time, "time_ns", lambda: next(walls))
-    assert identity.clock_anchor(samples=3) == 1000
+    monotonic = iter([0, 90, 100, 102, 200, 260])
+    wall = iter([1080, 1101, 1210])
+    anchor = identity.clock_anchor(monotonic.__next__, wall.__next__, samples=3)
+    assert anchor == 1000
 
 
 def test_a_process_started_before_now_and_after_its_parent() -> None:
