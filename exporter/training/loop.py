@@ -70,9 +70,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     recorder = Recorder(run=options.name, checkpoints=directory / "checkpoints")
     _quieten()
     with recorder.phase("import"):
+        from headway.exporter.nvrx.in_process import RestartsExhaustedError
         from headway.exporter.training.trainer import Plan, run
     plan = Plan(
-        name=options.name,
         directory=directory,
         steps=options.steps,
         checkpoint_every=options.checkpoint_every,
@@ -83,6 +83,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     try:
         run(plan, recorder)
+    except RestartsExhaustedError:
+        raise  # what exhausted them was recorded when it struck
+    except Exception as error:
+        recorder.end_attempt(error)
+        raise
     finally:
         recorder.close()
     return 0

@@ -20,12 +20,13 @@ from torch.distributed.checkpoint.state_dict import get_state_dict, set_state_di
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.distributed_c10d import PrefixStore
 
-from headway.events import Allocation, Note, RunConfigured, RunEnded, RunStarted
+from headway.events import Allocation, Note, RunConfigured, RunEnded
 from headway.exporter.nvrx.gloo import GlooSockets
 from headway.exporter.nvrx.in_process import InProcess, InProcessLimits
 from headway.exporter.recorder import Recorder
+from headway.exporter.training import devices
 from headway.exporter.training import model as models
-from headway.exporter.training.checkpoints import Checkpoints, durable
+from headway.exporter.training.checkpoints import Checkpoints
 from headway.exporter.training.data import NUM_SYMBOLS, Arithmetic, Batch, ResumableLoader
 from headway.exporter.training.faults import FaultInjector, PlannedFault
 from headway.exporter.training.stores import SharedStore, shared_store
@@ -40,7 +41,6 @@ _GROUP_TIMEOUT = timedelta(seconds=120)
 class Plan:
     """What to train and what to break."""
 
-    name: str
     directory: Path
     steps: int
     checkpoint_every: int
@@ -60,13 +60,13 @@ class Trainer:
         self._rank = int(os.environ["RANK"])
         self._world_size = int(os.environ["WORLD_SIZE"])
         folder = plan.directory / "checkpoints"
-        self._device = _device()
+        self._device = devices.choose(os.environ)
         with recorder.phase("rendezvous"):
             self._shared: SharedStore = shared_store(self._rank, _GROUP_TIMEOUT)
         self._checkpoints = Checkpoints(recorder, folder, rank=self._rank)
         self._faults = FaultInjector(plan.faults, rank=self._rank, memory=plan.directory / "faults")
         if self._rank == 0:
-            self._introduce(new=not durable(folder))
+            self._introduce()
 
     def run(self) -> None:
         """Train to the last step, restarting in process after faults."""
@@ -152,9 +152,7 @@ class Trainer:
         self._recorder.record(Note(text=text, author="fault schedule"))
         print(text, flush=True)
 
-    def _introduce(self, *, new: bool) -> None:
-        if new and os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") == "0":
-            self._recorder.record(RunStarted(run_name=self._plan.name))
+    def _introduce(self) -> None:
         local = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
         # Without GPUs the ranks count as the devices that the run holds.
         self._recorder.record(
@@ -231,15 +229,6 @@ class _Replica:
             optim_state_dict=state["optimizer"],
         )
         self.loader.consumed = int(state["consumed"])
-
-
-def _device() -> torch.device:
-    if not torch.cuda.is_available():
-        torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "1")))
-        return torch.device("cpu")
-    device = torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")))
-    torch.cuda.set_device(device)
-    return device
 
 
 def _configuration(plan: Plan, world_size: int, limits: InProcessLimits) -> RunConfigured:
