@@ -18,7 +18,7 @@ from pathlib import Path
 
 from headway.exporter.clock_meter import ClockMeter
 from headway.exporter.clock_news import ClockNews, Offset
-from headway.exporter.identity import boot_id, node
+from headway.exporter.identity import boot_id, clock_anchor, node
 from headway.exporter.node_metrics import (
     DAMAGED,
     FAILURES,
@@ -104,7 +104,7 @@ class Agent:
             interval=settings.clock_interval,
             monotonic=monotonic,
         )
-        self._anchor = time.time_ns() - monotonic()
+        self._anchor = clock_anchor(monotonic, time.time_ns)
         self._clock_news = ClockNews(state, boot_id())
         self._witness = Witness(self._folder, os.getpid(), boot_id())
         self._tails: dict[str, Tail] = {}

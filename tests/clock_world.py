@@ -14,6 +14,7 @@ import pytest
 from headway.events import CheckpointFinalized, CheckpointScheduled
 from headway.exporter import Recorder, identity
 from headway.exporter import agent as agent_module
+from headway.exporter import phases as phases_module
 from headway.exporter import recorder as recorder_module
 from headway.exporter import step_timer as step_timer_module
 from headway.exporter import witness as witness_module
@@ -32,9 +33,9 @@ class World:
         self.now = BEGIN
         self.node: Node | None = None
         self.monkeypatch = monkeypatch
-        for module in (agent_module, recorder_module, witness_module):
+        for module in (agent_module, identity, recorder_module, witness_module):
             monkeypatch.setattr(module, "time", self)
-        for module in (recorder_module, step_timer_module):
+        for module in (phases_module, recorder_module, step_timer_module):
             monkeypatch.setattr(module, "_now", self.monotonic_ns)
         for module in (agent_module, identity):
             monkeypatch.setattr(module, "boot_id", lambda: self.here.boot)
