@@ -4,7 +4,7 @@ What is known about an exception is written on the exception: whoever keeps one 
 alive the frames that it passed, and their tensors.
 """
 
-from headway.events import Fault
+from headway.events import Fault, StopAnnounced
 from headway.exporter.plain_values import LONGEST_TEXT, qualified
 
 _LEFT, _RECORDED = "_headway_left", "_headway_recorded"
@@ -17,16 +17,18 @@ def note_left(error: BaseException, monotonic: int, phase: str, step: int | None
 
 
 def is_recorded(error: BaseException) -> bool:
-    """Return whether `fault` was asked about this exception before."""
+    """Return whether `told` was asked about this exception before."""
     return getattr(error, _RECORDED, False)
 
 
-def fault(error: BaseException) -> tuple[Fault, int | None]:
-    """Return the fault that an exception is, and its monotonic time where it is known."""
+def told(error: BaseException) -> tuple[Fault | StopAnnounced, int | None]:
+    """Return what an exception is, and its monotonic time where it is known."""
     import traceback  # reads source files: only when something broke
 
     _note(error, _RECORDED, True)
     monotonic, phase, step = _left(error)
+    if isinstance(error, KeyboardInterrupt):
+        return StopAnnounced(reason="operator"), monotonic
     out_of_memory = any(
         kind.__name__ == "OutOfMemoryError" and kind.__module__.partition(".")[0] == "torch"
         for kind in type(error).__mro__

@@ -29,6 +29,7 @@ from headway.events import (
 )
 from headway.exporter import failures, identity
 from headway.exporter.complaints import Complaints, harmless
+from headway.exporter.data_waits import DataWaits
 from headway.exporter.membership import Membership, imported_by_a_worker, membership
 from headway.exporter.phases import Phase, Phases
 from headway.exporter.plain_values import named, plain_fields, plain_int, plain_real, qualified
@@ -47,7 +48,6 @@ from headway.wire import WireError, from_fields, specs
 
 _now = time.monotonic_ns
 _LARGEST_STEP = 2**32 - 1
-_WAIT_START, _WAIT_END = int(Slot.WAIT_START), int(Slot.WAIT_END)
 
 
 class Recorder:
@@ -72,6 +72,7 @@ class Recorder:
         self._timer = StepTimer(self)
         self._idle = StepTimer(self)
         self._phases = Phases(self)
+        self._waits = DataWaits(self, self._timer)
         self._membership: Membership | None = None
         self._rank: int | None = None
         self._key: tuple[str, str, int] | None = None
@@ -243,34 +244,7 @@ class Recorder:
 
     def batches(self, iterable: Iterable[Any]) -> Iterator[Any]:
         """Yield the batches; the wait for each counts as data wait of the next step."""
-        timer = self._timer
-        began = _now()
-        if timer.slots is not None:
-            timer.slots[_WAIT_START] = began
-        waiting = True
-        try:
-            for batch in iterable:
-                waiting = False
-                slots = timer.slots
-                if slots is not None:
-                    end = _now()
-                    slots[_WAIT_END] = end
-                    if not timer.start:  # a wait inside a step is part of the step
-                        timer.data_wait += end - began
-                yield batch
-                began = _now()
-                slots = timer.slots
-                if slots is not None:
-                    slots[_WAIT_START] = began
-                waiting = True
-        except BaseException as error:
-            if waiting:
-                self._wait_failed(began, error)
-            raise
-        finally:
-            if waiting and timer.slots is not None:
-                timer.slots[_WAIT_END] = _now()
-        timer.data_wait += _now() - began
+        return self._waits.batches(iterable)
 
     # Facts
 
@@ -284,11 +258,17 @@ class Recorder:
 
     @harmless
     def exception(self, error: BaseException) -> None:
-        """Record an exception as a fault, where and when it left a step or phase; once each."""
-        if self._writer is not None and not failures.is_recorded(error):
-            seen = _now()  # reading the traceback takes longer than a step may
-            fault, left = failures.fault(error)
-            self.emit(fault, seen if left is None else left)
+        """Record an exception as a fault, where and when it left a step or phase; once each.
+
+        A person's Ctrl-C is no fault, nor is a program's own decision to exit well.
+        """
+        if self._writer is None or failures.is_recorded(error):
+            return
+        seen = _now()  # reading the traceback takes longer than a step may
+        if isinstance(error, SystemExit) and not error.code:
+            return
+        event, left = failures.told(error)
+        self.emit(event, seen if left is None else left)
 
     @harmless
     def close(self) -> None:
@@ -355,20 +335,14 @@ class Recorder:
 
     def end_wait(self) -> None:
         """Record the wait for a batch as a phase where something else than its step follows."""
-        timer = self._timer
-        if timer.data_wait and not timer.start and timer.slots is not None:
-            end = timer.slots[_WAIT_END]
-            self._waited(end - timer.data_wait, timer.data_wait, end)
-            timer.data_wait = 0
+        self._waits.end()
 
     @harmless
     def step_cut_short(self, start: int, end: int, error: BaseException) -> None:
         """Record that an exception left a step."""
         timer = self._timer
         failures.note_left(error, end, "step", timer.number)
-        if timer.data_wait:
-            self._waited(start - timer.data_wait, timer.data_wait, start)
-            timer.data_wait = 0
+        self._waits.of_unfinished_step(start)
         timer.number -= 1
         self.emit(PhaseBegan(phase="step"), start)
         ended = PhaseEnded(phase="step", duration=end - start, error=qualified(type(error)))
@@ -429,16 +403,6 @@ class Recorder:
         if not plain:
             self.misuse("step_zero", "steps count from 1: step n makes n completed steps")
         return True
-
-    @harmless
-    def _wait_failed(self, began: int, error: BaseException) -> None:
-        end = _now()
-        failures.note_left(error, end, "data_wait", None)
-        self._waited(began, end - began, end, qualified(type(error)))
-
-    def _waited(self, began: int, duration: int, end: int, error: str | None = None) -> None:
-        self.emit(PhaseBegan(phase="data_wait"), began)
-        self.emit(PhaseEnded(phase="data_wait", duration=duration, error=error), end)
 
     def _spool_is_full(self, reason: str) -> None:
         self._complaints.report(

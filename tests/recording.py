@@ -11,6 +11,7 @@ import pytest
 from headway import step_blocks
 from headway.events import Envelope, Event, Steps
 from headway.exporter import Recorder
+from headway.exporter import data_waits as data_waits_module
 from headway.exporter import phases as phases_module
 from headway.exporter import recorder as recorder_module
 from headway.exporter import step_timer as step_timer_module
@@ -77,7 +78,7 @@ class Clock:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, now: int) -> None:
         self.now = now
-        for module in (recorder_module, step_timer_module, phases_module):
+        for module in (recorder_module, step_timer_module, phases_module, data_waits_module):
             monkeypatch.setattr(module, "_now", self)
 
     def __call__(self) -> int:

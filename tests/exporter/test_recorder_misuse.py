@@ -22,6 +22,7 @@ from headway.events import (
     PhaseEnded,
     RunConfigured,
     RunStarted,
+    StopAnnounced,
 )
 from headway.exporter import Recorder
 from headway.exporter import recorder as recorder_module
@@ -177,6 +178,20 @@ def test_a_log_handler_that_raises_does_not_reach_the_training(tmp_path: Path) -
     finally:
         logger.removeFilter(broken)
     assert kinds(tmp_path) == ["step", "loss"]
+
+
+def test_a_persons_interrupt_is_a_stop_and_a_good_exit_is_nothing(tmp_path: Path) -> None:
+    recorder = record(tmp_path)
+    error = KeyboardInterrupt()
+    with pytest.raises(KeyboardInterrupt), recorder.step(1):
+        raise error
+    recorder.exception(error)
+    recorder.exception(error)
+    recorder.exception(SystemExit(0))
+    assert of(tmp_path, Fault) == []
+    assert of(tmp_path, StopAnnounced) == [StopAnnounced(reason="operator")]
+    recorder.end_attempt(SystemExit("no data"))
+    assert [fault.message for fault in of(tmp_path, Fault)] == ["no data"]
 
 
 # Who a recorder speaks for
@@ -376,6 +391,22 @@ def test_a_wait_before_something_else_than_its_step_is_where_it_was(
     assert wait_began.monotonic == began
     assert wait_ended.event == PhaseEnded(phase="data_wait", duration=3 * SECOND)
     assert wait_ended.monotonic == evaluation.monotonic == began + 3 * SECOND
+
+
+def test_the_end_of_the_data_seen_inside_a_step_is_part_of_the_step(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recorder = record(tmp_path)
+    clock = Clock(monkeypatch, time.monotonic_ns())
+
+    def loader() -> Iterator[int]:
+        clock.now += 3 * SECOND
+        yield from ()
+
+    with recorder.step(1):
+        assert list(recorder.batches(loader())) == []
+    ((_, step),) = steps(read(tmp_path).envelopes)
+    assert (step.data_wait, step.duration) == (0, 3 * SECOND)
 
 
 def test_waits_inside_a_phase_stay_inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
