@@ -5,7 +5,8 @@ keeps what it derived from each attempt, so that reading again after new events 
 """
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
@@ -14,15 +15,18 @@ from headway.events import (
     Dropped,
     Envelope,
     Misuse,
+    RestartPhase,
     RunConfigured,
     RunStarted,
 )
 from headway.ledger import checkpoints
 from headway.ledger.account import Account
+from headway.ledger.attempt_reader import AttemptReader
 from headway.ledger.attempt_time import Closing, attempt_pieces
-from headway.ledger.attempts import Attempt, AttemptReader, launcher_states
-from headway.ledger.extent import Extent, ending, extent
+from headway.ledger.attempts import Attempt, launcher_states
+from headway.ledger.extent import Extent, ending, extent, signs
 from headway.ledger.group import GroupSteps, Pace, group_steps
+from headway.ledger.growth import grown
 from headway.ledger.idle import Held, idle_pieces, launches
 from headway.ledger.intake import DAY, Intake, Stamped
 from headway.ledger.lineage import Segment, segments_of, survival
@@ -65,6 +69,24 @@ class _Derived:
     account: Account | None = None
 
 
+@dataclass(slots=True)
+class _Told:
+    """What events say about the run as a whole."""
+
+    ended: tuple[int, str] | None
+    signs: tuple[int | None, int]
+    said: list[tuple[int, str, RestartPhase]]
+    held: Held = field(default_factory=lambda: Held([]))
+    configured: RunConfigured | None = None
+    run_name: str | None = None
+    num_dropped: int = 0
+    problems: list[Problem] = field(default_factory=list)
+    openings: Mapping[str, Sequence[int]] | None = None
+    saves: list[checkpoints.Checkpoint] = field(default_factory=list)
+    saves_by_identity: dict[str, list[checkpoints.Checkpoint]] = field(default_factory=dict)
+    """The saves as read with the openings, which may change while no fact does."""
+
+
 class BookReader:
     """Reads the events of one run again and again."""
 
@@ -72,18 +94,20 @@ class BookReader:
         self.run = run
         self._attempts = AttemptReader()
         self._derived: dict[str, _Derived] = {}
+        self._told: tuple[int, _Told] | None = None
 
     def read(self, intake: Intake, as_of: int) -> Book:
         """Read the events known at `as_of` (UTC ns) into a book."""
         quarantined = intake.settle(as_of)
         facts = intake.sane(intake.facts.in_order(), as_of)
-        ended = ending(facts, as_of)
+        told = self._read_facts(intake, facts, as_of)
+        ended = told.ended
         steps_until = as_of if ended is None else min(as_of, ended[0])
         attempts = self._attempts.read(intake, steps_until, as_of)
         strays = intake.sane(intake.strays.in_order(), as_of)
         known = bisect_right(strays, as_of, key=lambda event: event.time)
         stray = strays[known - 1].time if known else 0
-        span = extent(facts, attempts, ended, stray, as_of)
+        span = extent(told.signs, attempts, ended, stray, as_of)
         book = Book(self.run, as_of, span, facts, attempts)
         for producer, count in sorted(quarantined.items()):
             book.problems.append(
@@ -91,8 +115,11 @@ class BookReader:
             )
         if known:
             detail = "records that name no attempt and belong to none so far"
-            book.problems.append(Problem(kind="no_attempt", detail=detail, count=known))
-        _facts(book)
+            count = sum(event.records for event in strays[:known])
+            book.problems.append(Problem(kind="no_attempt", detail=detail, count=count))
+        book.held, book.configured, book.run_name = told.held, told.configured, told.run_name
+        book.num_dropped = told.num_dropped
+        book.problems += told.problems
         if book.extent is None:
             return book
         derived = self._derive(attempts)
@@ -104,17 +131,32 @@ class BookReader:
             for number, one in enumerate(derived)
         ]
         book.chain = [segment for segments in chains for segment in segments]
-        book.saves = checkpoints.read(facts, _openings(book), as_of)
-        for save in book.saves:
-            book.saves_by_identity.setdefault(save.identity, []).append(save)
+        openings = _openings(book)
+        if told.openings != openings:
+            told.openings = openings
+            told.saves = checkpoints.read(facts, openings, as_of)
+            told.saves_by_identity = defaultdict(list)
+            for save in told.saves:
+                told.saves_by_identity[save.identity].append(save)
+        book.saves, book.saves_by_identity = told.saves, told.saves_by_identity
         book.problems += survival(book.chain, attempts, book.saves_by_identity)
         for one, segments in zip(derived, chains, strict=True):
             if one.segments != segments:
                 # a ledger given out before keeps what survived then
                 one.segments = segments
                 one.account = None if one.account is None else one.account.of(segments)
-        _Accounting(book, book.extent, derived, intake).run()
+        _Accounting(book, book.extent, derived, intake, told.said).run()
         return book
+
+    def _read_facts(self, intake: Intake, facts: Sequence[Stamped], as_of: int) -> _Told:
+        """Return what the facts tell, as read before if that was all and nothing came since."""
+        version, events = intake.facts.version, intake.facts.in_order()
+        whole = facts is events and (not events or events[-1].time <= as_of)
+        if whole and self._told is not None and self._told[0] == version:
+            return self._told[1]
+        told = _told(facts, as_of)
+        self._told = (version, told) if whole else None
+        return told
 
     def _derive(self, attempts: Sequence[Attempt]) -> list[_Derived]:
         """Return the group's steps and segments of each attempt, at the pace of the one before."""
@@ -123,7 +165,10 @@ class BookReader:
         for attempt in attempts:
             known = self._derived.get(attempt.identity)
             if known is None or known.attempt is not attempt or known.before != pace:
-                steps = group_steps(attempt, pace)
+                steps = None
+                if known is not None and known.steps is not None and known.before == pace:
+                    steps = grown(known.steps, known.attempt, attempt, pace)
+                steps = steps or group_steps(attempt, pace)
                 known = _Derived(attempt, pace, steps, segments_of(attempt, steps))
                 self._derived[attempt.identity] = known
             pace = pace if known.steps is None else known.steps.inherited
@@ -131,27 +176,29 @@ class BookReader:
         return found
 
 
-def _facts(book: Book) -> None:
+def _told(facts: Sequence[Stamped], as_of: int) -> _Told:
     """Collect what events say about the run as a whole."""
+    told = _Told(ending(facts, as_of), signs(facts, as_of), launcher_states(facts, as_of))
     held: dict[int, int] = {}
-    for event in book.facts:
+    for event in facts:
         record = event.envelope.event
-        if event.time > book.as_of:
+        if event.time > as_of:
             break
         if isinstance(record, Allocation):
             if held.get(event.time, record.gpus_held) != record.gpus_held:
                 detail = f"{held[event.time]} and {record.gpus_held} GPUs held at one time"
-                book.problems.append(Problem(kind="overlapping_allocations", detail=detail))
+                told.problems.append(Problem(kind="overlapping_allocations", detail=detail))
             held[event.time] = record.gpus_held
         elif isinstance(record, RunStarted):
-            book.run_name = record.run_name
+            told.run_name = record.run_name
         elif isinstance(record, RunConfigured):
-            book.configured = record
+            told.configured = record
         elif isinstance(record, Dropped):
-            book.num_dropped += record.count
+            told.num_dropped += record.count
         elif isinstance(record, Misuse):
-            book.problems.append(_misuse(event.envelope, record))
-    book.held = Held(held.items())
+            told.problems.append(_misuse(event.envelope, record))
+    told.held = Held(held.items())
+    return told
 
 
 def _misuse(envelope: Envelope, record: Misuse) -> Problem:
@@ -171,14 +218,18 @@ class _Accounting:
     """Gives each moment of a run to one attempt or to the time between."""
 
     def __init__(
-        self, book: Book, span: Extent, derived: Sequence[_Derived], intake: Intake
+        self,
+        book: Book,
+        span: Extent,
+        derived: Sequence[_Derived],
+        intake: Intake,
+        said: Sequence[tuple[int, str, RestartPhase]],
     ) -> None:
         self.book = book
         self.span = span
         self.derived = derived
         self.intake = intake
         self.limit = book.as_of if span.end is None else span.end
-        said = launcher_states(book.facts, book.as_of)
         self.launching = launches(said, [one.attempt.begin for one in derived], self.limit)
 
     def run(self) -> None:

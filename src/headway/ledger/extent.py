@@ -31,20 +31,12 @@ def ending(events: Iterable[Stamped], as_of: int) -> tuple[int, str] | None:
     return ended
 
 
-def extent(
-    events: Sequence[Stamped],
-    attempts: Sequence[Attempt],
-    ended: tuple[int, str] | None,
-    stray: int,
-    as_of: int,
-) -> Extent | None:
-    """Return the run's extent; None if nothing shows that it ever held a machine.
+def signs(events: Iterable[Stamped], as_of: int) -> tuple[int | None, int]:
+    """Return the first time at which machines were held or launched on, and the last sign of life.
 
-    `stray` is the time of the last event that belongs to no attempt, 0 if there is none.
-    Abandoned means a day without any evidence of allocation, agent, launcher or rank.
+    None if there was none, 0 if nothing but people's notes is known.
     """
-    begins = [attempt.begin for attempt in attempts[:1]]
-    last = max([stray, *(attempt.last_evidence for attempt in attempts)])
+    first, last = None, 0
     for event in events:
         record = event.envelope.event
         if event.time > as_of:
@@ -52,12 +44,32 @@ def extent(
         held = isinstance(record, Allocation) and record.gpus_held > 0
         # a wrapper lives in a rank's process: it restarts what an attempt began
         launching = isinstance(record, RestartPhase) and record.layer != "in_process"
-        if held or launching:
-            begins.append(event.time)
+        if (held or launching) and first is None:
+            first = event.time
         if not isinstance(record, Note):
             last = max(last, event.time)
+    return first, last
+
+
+def extent(
+    told: tuple[int | None, int],
+    attempts: Sequence[Attempt],
+    ended: tuple[int, str] | None,
+    stray: int,
+    as_of: int,
+) -> Extent | None:
+    """Return the run's extent; None if nothing shows that it ever held a machine.
+
+    `told` are the `signs`, `stray` is the time of the last event that belongs to no attempt, 0 if
+    there is none. Abandoned means a day without any evidence of allocation, agent, launcher or
+    rank.
+    """
+    first, last = told
+    begins = [attempt.begin for attempt in attempts[:1]]
+    begins += [] if first is None else [first]
     if not begins:
         return None
+    last = max([last, stray, *(attempt.last_evidence for attempt in attempts)])
     start = min(begins)
     if ended is not None:
         return Extent(start, max(ended[0], start), ended[1])

@@ -79,6 +79,8 @@ class GroupSteps:
     inherited: Pace = field(default_factory=Pace)
     phases: dict[int, list[Phase]] = field(default_factory=dict)
     """Phases per rank, those that a later step closed included."""
+    places: dict[int, Times] = field(default_factory=dict)
+    """For each rank that completed steps, their rows in these columns."""
 
     @property
     def last_end(self) -> int:
@@ -145,6 +147,7 @@ def _group_steps(
         for number, log in attempt.ranks.items()
     }
     steps.phases.update((rank.log.rank, rank.phases) for rank in ranks)
+    steps.places = {rank.log.rank: rank.index for rank in ranks}
     return steps, paces
 
 

@@ -51,6 +51,11 @@ class Stamped(NamedTuple):
     envelope: Envelope
     attempt: str | None
 
+    @property
+    def records(self) -> int:
+        """Number of records in the envelope."""
+        return self.envelope.last_sequence - self.envelope.first_sequence + 1
+
 
 @dataclass(slots=True)
 class Bucket:
@@ -58,6 +63,8 @@ class Bucket:
 
     events: list[Stamped] = field(default_factory=list)
     version: int = 0
+    num_sorts: int = 0
+    """How often events changed their places; while it stays, new ones only follow the others."""
     _sorted: bool = True
 
     def add(self, event: Stamped, version: int = 0) -> None:
@@ -72,6 +79,7 @@ class Bucket:
         if not self._sorted:
             self.events.sort(key=order)
             self._sorted = True
+            self.num_sorts += 1
         return self.events
 
 
@@ -125,10 +133,10 @@ class Intake:
         kind = envelope.event
         if isinstance(kind, RunStarted):
             insort(self._starts, event.time)
+        self._version += 1
         bulk = isinstance(kind, BULK)
         if not bulk:
-            self.facts.add(event)
-        self._version += 1
+            self.facts.add(event, self._version)
         if attempt is not None:
             if envelope.rank is not None or isinstance(kind, OF_ATTEMPT):
                 self.attempts[attempt].add(event, self._version)
@@ -170,7 +178,7 @@ class Intake:
                 # what is not bulk stands among the facts, too, and is counted there
                 counted = bucket is self.facts or isinstance(event.envelope.event, BULK)
                 if counted and _absurd(event, event, earliest, as_of):
-                    quarantined[event.envelope.producer] += 1
+                    quarantined[event.envelope.producer] += event.records
         return quarantined
 
     def _bindings(self, offsets: Offsets, as_of: int) -> Mapping[str, Sequence[AttemptBound]]:

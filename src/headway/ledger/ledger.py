@@ -64,7 +64,8 @@ class Ledger:
         self.start = book.as_of if extent is None else extent.start
         self.end = None if extent is None else extent.end
         self.state = "running" if extent is None else extent.state
-        self._durable = _durable_step(book)
+        self._safe = _durable(book)
+        self._durable = max((save.step for save in self._safe), default=0)
         self._lost = self.state == "abandoned" or (
             self.state == "failed" and any(save.is_reported for save in book.saves)
         )
@@ -234,8 +235,7 @@ class Ledger:
     @property
     def newest_durable(self) -> CheckpointSummary | None:
         """Newest checkpoint of the chain that could be loaded."""
-        saves = [save for save in self.book.saves if save.is_durable and _on_chain(self.book, save)]
-        best = max(saves, key=lambda save: (save.step, save.durable_since or 0), default=None)
+        best = max(self._safe, key=lambda save: (save.step, save.durable_since or 0), default=None)
         return None if best is None else best.summary()
 
     @property
@@ -329,20 +329,20 @@ def _interval(
     )
 
 
-def _on_chain(book: Book, save: Checkpoint) -> bool:
-    """Whether the state in a checkpoint is one that the newest state came from."""
-    return save.scheduled is not None and any(
-        segment.on_chain
-        and book.attempts[segment.attempt].identity == save.attempt
-        and segment.opened == save.opened
-        and save.step <= segment.survives
-        for segment in book.chain
-    )
-
-
-def _durable_step(book: Book) -> int:
-    steps = [save.step for save in book.saves if save.is_durable and _on_chain(book, save)]
-    return max(steps, default=0)
+def _durable(book: Book) -> list[Checkpoint]:
+    """Return the durable saves of states that the newest state came from."""
+    reached: dict[tuple[str | None, int | None], int] = {}
+    for segment in book.chain:
+        if segment.on_chain:
+            key = book.attempts[segment.attempt].identity, segment.opened
+            reached[key] = max(reached.get(key, 0), segment.survives)
+    return [
+        save
+        for save in book.saves
+        if save.is_durable
+        and save.scheduled is not None
+        and save.step <= reached.get((save.attempt, save.opened), -1)
+    ]
 
 
 def _ended_by(faults: Sequence[object], stops: Sequence[object], alive: bool) -> str | None:

@@ -5,6 +5,7 @@ Worked example: segment 1 runs steps 1-800 and writes A at 400; segment 2 resume
 are rolled back.
 """
 
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -16,6 +17,9 @@ from headway.ledger.checkpoints import Checkpoint, writer
 from headway.ledger.group import GroupSteps
 from headway.ledger.model import Problem
 from headway.ledger.ranksteps import FALLS
+
+State = tuple[str | None, int | None]
+"""An attempt and when it began to train from a state."""
 
 
 @dataclass(slots=True)
@@ -94,6 +98,7 @@ def survival(
     The newest state is the latest segment with a step or a `resumed`.
     """
     problems: list[Problem] = []
+    trained = _positions(chain, attempts)
     position: int | None = len(chain) - 1 if chain else None
     limit: int | None = None
     while position is not None:
@@ -102,8 +107,25 @@ def survival(
         last = segment.base if segment.last is None else segment.last
         segment.survives = last if limit is None else min(last, limit)
         limit = segment.base if limit is None else min(limit, segment.base)
-        position = _parent(position, segment.base, chain, attempts, checkpoints, problems)
+        position = _parent(position, segment.base, chain, trained, checkpoints, problems)
     return problems
+
+
+def _positions(
+    chain: Sequence[Segment], attempts: Sequence[Attempt]
+) -> Mapping[State, Sequence[int]]:
+    """Return which segments, in order, were trained from a state of an attempt."""
+    found: dict[State, list[int]] = {}
+    for position, segment in enumerate(chain):
+        found.setdefault((attempts[segment.attempt].identity, segment.opened), []).append(position)
+    return found
+
+
+def _before(position: int, trained: Mapping[State, Sequence[int]], save: Checkpoint) -> int | None:
+    """Return the last segment before a position that can have written a save."""
+    listed = trained.get((save.attempt, save.opened), ())
+    earlier = bisect_left(listed, position)
+    return listed[earlier - 1] if earlier else None
 
 
 def parent_of(
@@ -114,14 +136,14 @@ def parent_of(
     checkpoints: Mapping[str, Sequence[Checkpoint]],
 ) -> int | None:
     """Return the segment that holds step `limit` of the state a segment trained from."""
-    return _parent(position, limit, chain, attempts, checkpoints, [])
+    return _parent(position, limit, chain, _positions(chain, attempts), checkpoints, [])
 
 
 def _parent(
     position: int,
     limit: int,
     chain: Sequence[Segment],
-    attempts: Sequence[Attempt],
+    trained: Mapping[State, Sequence[int]],
     checkpoints: Mapping[str, Sequence[Checkpoint]],
     problems: list[Problem],
 ) -> int | None:
@@ -130,15 +152,11 @@ def _parent(
     if limit <= 0:
         return None
     if segment.checkpoint is not None:
-        written = {
-            (attempts[one.attempt].identity, one.opened): earlier
-            for earlier, one in enumerate(chain[:position])
-        }
         saves = checkpoints.get(segment.checkpoint, ())
-        known = [save for save in saves if (save.attempt, save.opened) in written]
+        known = [save for save in saves if _before(position, trained, save) is not None]
         save = writer(known, segment.time)
         if save is not None:
-            return written[save.attempt or "", save.opened or 0]
+            return _before(position, trained, save)
         if not saves:
             detail = f"resumed from {segment.checkpoint!r}, which nobody scheduled"
             problems.append(Problem(kind="unknown_checkpoint", detail=detail))

@@ -28,6 +28,8 @@ BLOCK = np.dtype(
     ]
 )
 """The layout of `headway.step_blocks`, version 1."""
+MOST_JOINED = 1000
+"""Steps up to which records are joined, so that few of them need not cost as much as many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +79,7 @@ def rows_of(event: Stamped, as_of: int) -> StepRows | None:
     """Return the steps of an event that ended by `as_of`; None if it holds none."""
     record = event.envelope.event
     if isinstance(record, Steps):
-        rows = _detailed(record, event.shift)
+        rows = _detailed(record.first_step, record.packed, event.shift)
     elif isinstance(record, StepsSummary):
         rows = _summarised(record, event.time)
     else:
@@ -85,6 +87,71 @@ def rows_of(event: Stamped, as_of: int) -> StepRows | None:
     if event.time > as_of or rows.end[-1] > as_of:
         return select(rows, rows.end <= as_of)
     return rows
+
+
+class StepRun:
+    """Records of consecutive steps of one rank, which are decoded together."""
+
+    def __init__(self) -> None:
+        self.events: list[Stamped] = []
+        self._packed: list[bytes] = []
+        self._first = self._next = 0
+        self._key: tuple[str, int | None, int] | None = None
+
+    def takes(self, event: Stamped) -> bool:
+        """Take the next record, unless it does not follow those taken."""
+        record = event.envelope.event
+        if not isinstance(record, Steps):
+            return False
+        key = event.envelope.producer, event.envelope.rank, event.shift
+        if self._key is None:
+            self._key, self._first, self._next = key, record.first_step, record.first_step
+        elif (
+            key != self._key
+            or record.first_step != self._next
+            or self._next - self._first >= MOST_JOINED
+        ):
+            return False
+        self.events.append(event)
+        self._packed.append(record.packed)
+        self._next += len(record.packed) // BLOCK.itemsize
+        return True
+
+    def rows(self, as_of: int) -> StepRows | None:
+        """Return all steps taken; None if there is none, or one ended later or out of order."""
+        if not self.events:
+            return None
+        rows = _detailed(self._first, b"".join(self._packed), self.events[0].shift)
+        rising = (rows.start[1:] > rows.start[:-1]) & (rows.end[1:] > rows.end[:-1])
+        return rows if rows.end[-1] <= as_of and rising.all() else None
+
+
+def append(rows: list[StepRows], new: StepRows) -> None:
+    """Add the next steps of a rank, to the last ones where those are few and these follow them."""
+    last = rows[-1] if rows else None
+    if (
+        last is None
+        or not (last.detail and new.detail)
+        or last.loss is None
+        or last.samples is None
+        or new.loss is None
+        or new.samples is None
+        or len(last.number) + len(new.number) > MOST_JOINED
+        or new.number[0] != last.number[-1] + 1
+        or new.start[0] <= last.start[-1]
+        or new.end[0] <= last.end[-1]
+    ):
+        rows.append(new)
+        return
+    rows[-1] = StepRows(
+        np.concatenate([last.number, new.number]),
+        np.concatenate([last.start, new.start]),
+        np.concatenate([last.end, new.end]),
+        np.concatenate([last.data_wait, new.data_wait]),
+        True,
+        loss=np.concatenate([last.loss, new.loss]),
+        samples=np.concatenate([last.samples, new.samples]),
+    )
 
 
 def select(rows: StepRows, mask: npt.NDArray[np.bool_]) -> StepRows | None:
@@ -102,10 +169,10 @@ def select(rows: StepRows, mask: npt.NDArray[np.bool_]) -> StepRows | None:
     )
 
 
-def _detailed(record: Steps, shift: int) -> StepRows:
-    block = np.frombuffer(record.packed, BLOCK)
+def _detailed(first: int, packed: bytes, shift: int) -> StepRows:
+    block = np.frombuffer(packed, BLOCK)
     start = block["start"] + np.int64(shift)
-    number = np.arange(record.first_step, record.first_step + len(block), dtype=np.int64)
+    number = np.arange(first, first + len(block), dtype=np.int64)
     duration = np.maximum(block["duration"], 0)
     wait = np.maximum(block["data_wait"], 0)
     end, loss, samples = start + duration, block["loss"], block["samples"]

@@ -40,7 +40,7 @@ CASES = {
     case.name: case
     for case in (
         Case(name="1m_steps", steps=1_000_000, restarts=20, save_interval=1000, lost=500),
-        Case(name="1000_restarts", steps=100_000, restarts=1000, save_interval=33, lost=10),
+        Case(name="1000_restarts", steps=100_000, restarts=1000, save_interval=99, lost=10),
         Case(
             name="3000_evaluations",
             steps=300_000,
