@@ -39,6 +39,7 @@ class Launch:
     slurm_step: str | None
     """The `srun` that started the ranks; a launcher's agents may each have one of their own."""
     launcher_run: str | None
+    spans_nodes: bool
     group: str
     """Tells apart two launches that no scheduler numbers: the same for all ranks of one."""
 
@@ -76,6 +77,7 @@ def launch(environment: Mapping[str, str], *, of_many: bool = False, earlier: in
         slurm_restarts=slurm,
         slurm_step=None if under_launcher else environment.get("SLURM_STEP_ID"),
         launcher_run=None if elastic == _NO_RUN_ID else elastic,
+        spans_nodes=_spans_nodes(environment),
         group=_group(environment, of_many, earlier),
     )
 
@@ -159,20 +161,28 @@ def _first(environment: Mapping[str, str], *names: str) -> int | None:
 
 def _group(environment: Mapping[str, str], of_many: bool, earlier: int) -> str:
     """Return what is the same for the ranks of one launch and differs between two launches."""
-    size, local = _first(environment, "WORLD_SIZE"), _first(environment, "LOCAL_WORLD_SIZE")
+    size = _first(environment, "WORLD_SIZE")
     launched = "TORCHELASTIC_RUN_ID" in environment or (size is not None and size > 1)
     if not launched and not of_many:
         own = os.getpid()
         return f"{boot_id()}/{own}/{_started_ticks(own)}/{earlier}"
-    address = environment.get("MASTER_ADDR", "")
-    # Without a launcher's count of local ranks only the address tells that all are on this node.
-    elsewhere = address not in ("", "localhost") and not address.startswith("127.")
-    if size is not None and (size > local if local is not None else size > 1 and elsewhere):
+    if _spans_nodes(environment):
         names = ("TORCHELASTIC_RUN_ID", "MASTER_ADDR", "MASTER_PORT")
         return "/".join(environment.get(name, "") for name in names)
     # One node: all ranks have the same parent, and no other parent started at that time.
     parent = os.getppid()
     return f"{boot_id()}/{parent}/{_started_ticks(parent)}"
+
+
+def _spans_nodes(environment: Mapping[str, str]) -> bool:
+    size, local = _first(environment, "WORLD_SIZE"), _first(environment, "LOCAL_WORLD_SIZE")
+    if size is None or size == 1:
+        return False
+    if local is not None:
+        return size > local
+    # Without a launcher's count of local ranks only the address tells that all are on this node.
+    address = environment.get("MASTER_ADDR", "")
+    return address not in ("", "localhost") and not address.startswith("127.")
 
 
 def _started_ticks(process_id: int) -> str:

@@ -12,6 +12,8 @@ from headway.settings import RecorderSettings
 LONGEST_NAME = 120
 """Characters of a run's name, and of its id, that are kept."""
 
+_NEXT = "set HEADWAY_RUN_ID or give `checkpoints`, a folder that all ranks share"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Membership:
@@ -48,14 +50,13 @@ def membership(
         folder = None if checkpoints is None else Path(checkpoints)
         run_id, new = identity.run_id(settings.run_id, folder, launch)
     except (OSError, ValueError, TypeError) as error:
+        folder = None
         run_id, new = identity.run_id(settings.run_id, None, launch)
-        complaints.append(
-            (
-                "run_id",
-                f"the run's id beside its checkpoints cannot be had: {error}; using {run_id!r}, "
-                "which a later job will not share; set HEADWAY_RUN_ID",
-            )
-        )
+        detail = f"the run's id beside its checkpoints cannot be had: {error}; using {run_id!r}"
+        complaints.append(("run_id", f"{detail}, which a later job will not share; {_NEXT}"))
+    if new and folder is None and launch.spans_nodes and number == 0:
+        detail = "only MASTER_ADDR and MASTER_PORT tell this run from others, and they may return"
+        complaints.append(("run_id", f"{detail}; {_NEXT}"))
     name = run or settings.run or _program()
     name = name if isinstance(name, str) else named(name)
     if len(name) > LONGEST_NAME:
@@ -63,7 +64,7 @@ def membership(
         name = name[:LONGEST_NAME]
     if len(run_id) > LONGEST_NAME:
         run_id = identity.digest(run_id)
-    stored = folder is not None and not settings.run_id and not complaints
+    stored = folder is not None and not settings.run_id
     is_first = not launch.launcher_round and not launch.slurm_restarts
     return Membership(
         name=name,

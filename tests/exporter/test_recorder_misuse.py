@@ -249,6 +249,24 @@ def test_checkpoints_that_cannot_keep_the_runs_id_cost_only_that(
     assert "which a later job will not share; set HEADWAY_RUN_ID" in caplog.text
 
 
+def test_nodes_that_know_their_run_by_its_address_alone_are_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A static launcher has the same address every time."""
+    (tmp_path / AGENT_MARKER).touch()
+    launched = {"WORLD_SIZE": "4", "LOCAL_WORLD_SIZE": "2", "TORCHELASTIC_RUN_ID": "none"}
+    for name, value in {**launched, "MASTER_ADDR": "node0", "MASTER_PORT": "29500"}.items():
+        monkeypatch.setenv(name, value)
+    for rank in ("0", "1"):
+        monkeypatch.setenv("RANK", rank)
+        settings = RecorderSettings(spool=tmp_path / rank)
+        Recorder("llama", settings=settings).close()
+    assert (kinds(tmp_path / "0"), kinds(tmp_path / "1")) == (["run_id"], [])
+    settings = RecorderSettings(spool=tmp_path / "known", run_id="7")
+    Recorder("llama", settings=settings).close()
+    assert kinds(tmp_path / "known") == []
+
+
 def test_a_relative_spool_stays_where_it_was_when_the_program_moves(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
