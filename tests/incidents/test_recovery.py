@@ -183,6 +183,16 @@ def test_a_run_that_completes_has_held():
     assert (incident.outcome, incident.closed) == ("held_at_first", at(162))
 
 
+def test_a_run_that_somebody_stops_after_a_fault_was_not_recovered():
+    (incident,) = found(START + "105 run_ended stopped", 110)
+    assert (incident.cause, incident.outcome) == ("exception", "not_recovered")
+
+
+def test_what_breaks_while_a_completed_run_takes_its_processes_down_is_no_incident():
+    text = "0 attempt A launcher world=1\n0-100 steps 1-100\n100 run_ended completed\n"
+    assert found(text + "101 fault exception exception=ValueError\n102 exit code=1", 110) == []
+
+
 def test_phases_are_told_per_attempt_and_sum_to_those_of_the_incident():
     text = """
     0        attempt A launcher world=1

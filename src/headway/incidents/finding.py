@@ -25,7 +25,7 @@ from headway.ledger import Ledger
 BEYOND = 10
 """Steps beyond the old highest with which an incident closes."""
 _DONE = ("completed", "stopped")
-"""States of a run that ended without a fault."""
+"""States of a run that did not fail."""
 
 
 class _Stretch(NamedTuple):
@@ -111,10 +111,14 @@ def _broken(reading: Reading, stretch: _Stretch) -> list[int]:
 def _breaks(reading: Reading, position: int) -> bool:
     """Whether an attempt did not end the run and did not simply go on."""
     account = reading.accounts[position]
-    following = position + 1 < len(reading.accounts)
-    if not following and reading.ledger.state in _DONE:
-        return False
-    if following or account.broken.fault is not None:
+    if position + 1 < len(reading.accounts):
+        return True
+    fault, end = account.broken.fault, reading.ledger.end
+    if reading.ledger.state in _DONE:
+        # somebody may stop a run because it broke, but what completed did not break
+        stopped = reading.ledger.state == "stopped"
+        return stopped and fault is not None and end is not None and fault < end
+    if fault is not None:
         return True
     if reading.is_alive(position) and account.steps is not None:
         return bool(observed(reading, position))
@@ -156,7 +160,7 @@ def _closing_time(reading: Reading, position: int, highest: int) -> int | None:
     if closed is not None and fault is not None and fault < closed:
         closed = None
     last = position == len(reading.accounts) - 1
-    if closed is None and last and reading.ledger.state in _DONE:
+    if closed is None and last and reading.ledger.state in _DONE and not _breaks(reading, position):
         return reading.ledger.end
     return closed
 
