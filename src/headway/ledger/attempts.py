@@ -1,8 +1,4 @@
-"""Which events belong to which attempt, and when each attempt began and ended (rules 5, 8, 9).
-
-An attempt is bounded by its own identity, never inferred from step numbers. Exits, faults, stops
-and restart phases without an identity fall to the newest attempt that had begun by then.
-"""
+"""What is known of an attempt and of each of its ranks; times in ns."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field

@@ -6,25 +6,17 @@ keeps what it derived from each attempt, so that reading again after new events 
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
-from headway.events import (
-    Allocation,
-    Dropped,
-    Envelope,
-    Misuse,
-    RestartPhase,
-    RunConfigured,
-    RunStarted,
-)
+from headway.events import RestartPhase, RunConfigured
 from headway.ledger import checkpoints
 from headway.ledger.account import Account
 from headway.ledger.attempt_reader import AttemptReader
 from headway.ledger.attempt_time import Closing, attempt_pieces
-from headway.ledger.attempts import Attempt, launcher_states
-from headway.ledger.extent import Extent, ending, extent, signs
+from headway.ledger.attempts import Attempt
+from headway.ledger.extent import Extent, extent
 from headway.ledger.group import GroupSteps, Pace, group_steps
 from headway.ledger.growth import grown
 from headway.ledger.idle import Held, idle_pieces, launches
@@ -33,6 +25,7 @@ from headway.ledger.lineage import Segment, segments_of, survival
 from headway.ledger.model import Problem
 from headway.ledger.overlap import resolve
 from headway.ledger.pieces import Piece, clip
+from headway.ledger.run_facts import RunFacts, read_facts
 
 
 @dataclass(slots=True)
@@ -69,24 +62,6 @@ class _Derived:
     account: Account | None = None
 
 
-@dataclass(slots=True)
-class _Told:
-    """What events say about the run as a whole."""
-
-    ended: tuple[int, str] | None
-    signs: tuple[int | None, int]
-    said: list[tuple[int, str, RestartPhase]]
-    held: Held = field(default_factory=lambda: Held([]))
-    configured: RunConfigured | None = None
-    run_name: str | None = None
-    num_dropped: int = 0
-    problems: list[Problem] = field(default_factory=list)
-    openings: Mapping[str, Sequence[int]] | None = None
-    saves: list[checkpoints.Checkpoint] = field(default_factory=list)
-    saves_by_identity: dict[str, list[checkpoints.Checkpoint]] = field(default_factory=dict)
-    """The saves as read with the openings, which may change while no fact does."""
-
-
 class BookReader:
     """Reads the events of one run again and again."""
 
@@ -94,7 +69,7 @@ class BookReader:
         self.run = run
         self._attempts = AttemptReader()
         self._derived: dict[str, _Derived] = {}
-        self._told: tuple[int, _Told] | None = None
+        self._told: tuple[int, RunFacts] | None = None
 
     def read(self, intake: Intake, as_of: int) -> Book:
         """Read the events known at `as_of` (UTC ns) into a book."""
@@ -148,13 +123,13 @@ class BookReader:
         _Accounting(book, book.extent, derived, intake, told.said).run()
         return book
 
-    def _read_facts(self, intake: Intake, facts: Sequence[Stamped], as_of: int) -> _Told:
+    def _read_facts(self, intake: Intake, facts: Sequence[Stamped], as_of: int) -> RunFacts:
         """Return what the facts tell, as read before if that was all and nothing came since."""
         version, events = intake.facts.version, intake.facts.in_order()
         whole = facts is events and (not events or events[-1].time <= as_of)
         if whole and self._told is not None and self._told[0] == version:
             return self._told[1]
-        told = _told(facts, as_of)
+        told = read_facts(facts, as_of)
         self._told = (version, told) if whole else None
         return told
 
@@ -174,36 +149,6 @@ class BookReader:
             pace = pace if known.steps is None else known.steps.inherited
             found.append(known)
         return found
-
-
-def _told(facts: Sequence[Stamped], as_of: int) -> _Told:
-    """Collect what events say about the run as a whole."""
-    told = _Told(ending(facts, as_of), signs(facts, as_of), launcher_states(facts, as_of))
-    held: dict[int, int] = {}
-    for event in facts:
-        record = event.envelope.event
-        if event.time > as_of:
-            break
-        if isinstance(record, Allocation):
-            if held.get(event.time, record.gpus_held) != record.gpus_held:
-                detail = f"{held[event.time]} and {record.gpus_held} GPUs held at one time"
-                told.problems.append(Problem(kind="overlapping_allocations", detail=detail))
-            held[event.time] = record.gpus_held
-        elif isinstance(record, RunStarted):
-            told.run_name = record.run_name
-        elif isinstance(record, RunConfigured):
-            told.configured = record
-        elif isinstance(record, Dropped):
-            told.num_dropped += record.count
-        elif isinstance(record, Misuse):
-            told.problems.append(_misuse(event.envelope, record))
-    told.held = Held(held.items())
-    return told
-
-
-def _misuse(envelope: Envelope, record: Misuse) -> Problem:
-    where = "" if envelope.rank is None else f" (rank {envelope.rank})"
-    return Problem(kind=record.kind, detail=f"{record.detail or ''}{where}")
 
 
 def _openings(book: Book) -> dict[str, list[int]]:
