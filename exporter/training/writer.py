@@ -78,7 +78,9 @@ class BackgroundWriter:
         self._helpers += [x.pid for x in set(active_children()) - children]
         self._queue = AsyncCallsQueue(persistent=True)
         self._queue.persistent_caller = _Caller(self._rank)
-        self._queue.schedule_async_request(AsyncRequest(_prepare, (results, self._helpers), []))
+        self._queue.schedule_async_request(
+            AsyncRequest(_prepare, (results, self._helpers, os.getpid()), [])
+        )
 
     def write(self, state: Any, path: Path, done: Done) -> None:
         """Hand a staged state over and return; `path` is an empty folder seen by all ranks.
@@ -220,7 +222,7 @@ def _kill_tree(process_id: int) -> None:
             continue
 
 
-def _prepare(results: Any, helpers: list[int]) -> None:
+def _prepare(results: Any, helpers: list[int], training_process: int) -> None:
     """In the writing process: end it and its helpers when the training process dies.
 
     NVRx 0.4.1 leaves them running after a SIGKILL.
@@ -237,6 +239,8 @@ def _prepare(results: Any, helpers: list[int]) -> None:
     signal.signal(signal.SIGTERM, end)
     set_parent_death_signal = 1  # from linux/prctl.h
     ctypes.CDLL(None).prctl(set_parent_death_signal, signal.SIGTERM)
+    if os.getppid() != training_process:  # it died before it could be waited for
+        end(signal.SIGTERM, None)
     # The results' process imports torch when it first sees something of torch, which would
     # delay the first save.
     results.put(MetadataIndex(""))

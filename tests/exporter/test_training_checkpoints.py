@@ -100,3 +100,20 @@ def is_running(process_id: int) -> bool:
         return "State:\tZ" not in Path(f"/proc/{process_id}/status").read_text()
     except OSError:
         return False
+
+
+def test_a_writing_process_that_finds_its_training_dead_ends(tmp_path: Path) -> None:
+    program = (
+        "import os\n"
+        "from headway.exporter.training import writer\n"
+        "writer._prepare(None, [], os.getppid() + 1)\n"
+        "print('it stays')\n"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", program],
+        env=environment(tmp_path),
+        stdout=subprocess.PIPE,
+        timeout=60,
+        check=False,
+    )
+    assert (ended.returncode, ended.stdout) == (-9, b"")
