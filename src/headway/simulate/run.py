@@ -433,7 +433,7 @@ class Run:
             step=struck.step,
         )
         self._tell.blow(blow)
-        self._tell.opened(struck.phase or "step", self.now, blow.seen)
+        begun = self.now
         own = symptom in OWN_TIME
         self._open_incident(struck, struck.time if own else self.now, blow)
         if own:
@@ -445,6 +445,7 @@ class Run:
         phase = "abort" if wrapped else "stop_workers"
         self._tell.restarting(layer, phase, "began", self.now)
         self._pass(self.now + self._chances.delay(recovery.teardown), "restart")
+        self._tell.opened(struck.phase or "step", begun, self.now)
         for other in self._attempt.survivors:
             ending = AttemptEnded(learned_from="function") if wrapped else teardown(layer)
             self._tell.exit(other, self.now, ending)
