@@ -5,8 +5,9 @@ only to tell the other ranks where ours listens.
 """
 
 import os
+import time
 from datetime import timedelta
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from torch.distributed import TCPStore  # type: ignore[attr-defined]
 from torch.distributed.rendezvous import rendezvous
@@ -31,6 +32,41 @@ def shared_store(rank: int, timeout: timedelta) -> SharedStore:
         store = TCPStore(host, 0, is_master=True, wait_for_workers=False, timeout=timeout)
         launcher.set(key, str(store.port))
     else:
-        port = int(launcher.get(key))
-        store = TCPStore(host, port, is_master=False, wait_for_workers=False, timeout=timeout)
+        store = join(launcher, key, host, timeout=timeout)
     return SharedStore(store, StoreAddress(host, store.port), int(os.environ["MASTER_PORT"]))
+
+
+class Launcher(Protocol):
+    """The launcher's store, as far as it is needed."""
+
+    def get(self, key: str) -> bytes:
+        """Return a value, once there is one."""
+
+
+def join(
+    launcher: Launcher,
+    key: str,
+    host: str,
+    *,
+    timeout: timedelta,
+    patience: timedelta = timedelta(seconds=5),
+) -> TCPStore:
+    """Join the store whose port the launcher's store holds.
+
+    A launcher's store may outlive a round that its count of restarts does not tell from the next:
+    a port at which nobody answers for `patience` is asked for again.
+
+    Raises:
+        RuntimeError: nobody serves the store, to the end of `timeout`.
+    """
+    deadline = time.monotonic() + timeout.total_seconds()
+    while True:
+        port = int(launcher.get(key))
+        try:
+            store = TCPStore(host, port, is_master=False, wait_for_workers=False, timeout=patience)
+        except RuntimeError:  # torch's own is derived from it
+            if time.monotonic() >= deadline:
+                raise
+        else:
+            store.set_timeout(timeout)
+            return store
