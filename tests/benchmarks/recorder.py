@@ -1,9 +1,10 @@
-"""What recording costs the calling thread: run `python tests/benchmarks/recorder.py [STEPS]`.
+"""What recording costs the calling thread: run `scripts/bench recorder [STEPS]`.
 
 CPU time per step of blocks of 1,000 steps, without the loop around them, printed as one JSON
 object; an import in a fresh interpreter beside it. A busy machine only adds to these figures.
 """
 
+import argparse
 import json
 import statistics
 import subprocess
@@ -55,7 +56,10 @@ def measure(run: Callable[[int], None], blocks: int) -> dict[str, float]:
 
 def main() -> None:
     """Measure and print."""
-    blocks = int(sys.argv[1] if len(sys.argv) > 1 else 200_000) // BLOCK
+    parser = argparse.ArgumentParser(prog="scripts/bench recorder", description=__doc__)
+    parser.add_argument("steps", nargs="?", type=int, default=200_000)
+    parser.add_argument("--json", action="store_true", help="accepted; it prints nothing else")
+    blocks = parser.parse_args().steps // BLOCK
     found = {}
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / AGENT_MARKER).touch()

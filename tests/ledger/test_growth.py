@@ -41,6 +41,12 @@ def grows(monkeypatch: pytest.MonkeyPatch) -> Growth:
     return counted
 
 
+def some(few: int, of: int) -> list[object]:
+    """Return seeds, of which only a few belong to the fast tests."""
+    slow = [pytest.param(seed, marks=pytest.mark.slow) for seed in range(few, of)]
+    return [*(pytest.param(seed) for seed in range(few)), *slow]
+
+
 def long_run(seed: int) -> list[Envelope]:
     """Return a run of two attempts with many steps, phases, waits and ranks at different speeds."""
     chance = random.Random(seed)  # noqa: S311
@@ -94,7 +100,7 @@ def agree(online: Ledger, batch: Ledger) -> None:
     assert online.intervals() == batch.intervals()
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", some(8, of=60))
 def test_a_run_read_record_by_record_equals_one_read_at_once(seed: int, grows: Growth) -> None:
     chance = random.Random(seed)  # noqa: S311
     envelopes = long_run(seed)
@@ -110,7 +116,7 @@ def test_a_run_read_record_by_record_equals_one_read_at_once(seed: int, grows: G
     assert grows.taken > 0
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", some(8, of=150))
 def test_a_random_run_equals_itself_on_every_prefix(seed: int, grows: Growth) -> None:
     envelopes = random_run(seed)
     timeline = Timeline(envelopes[0].run or "")
