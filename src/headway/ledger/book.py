@@ -26,6 +26,7 @@ from headway.ledger.model import Problem
 from headway.ledger.overlap import resolve
 from headway.ledger.pieces import Piece, clip
 from headway.ledger.run_facts import RunFacts, read_facts
+from headway.ledger.steps import count_until
 
 
 @dataclass(slots=True)
@@ -88,9 +89,9 @@ class BookReader:
             book.problems.append(
                 Problem(kind="absurd_time", detail=f"stamps of producer {producer}", count=count)
             )
-        if known:
-            detail = "records that name no attempt and belong to none so far"
-            count = sum(event.records for event in strays[:known])
+        count = count_until(strays, as_of)
+        if count:
+            detail = "steps and other records that name no attempt and belong to none so far"
             book.problems.append(Problem(kind="no_attempt", detail=detail, count=count))
         book.held, book.configured, book.run_name = told.held, told.configured, told.run_name
         book.num_dropped = told.num_dropped

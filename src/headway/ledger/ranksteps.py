@@ -313,8 +313,8 @@ def _in_order(rows: Joined, segment: Times) -> tuple[Joined, Times]:
     """Order steps by number within each segment, each number once, times never falling."""
     if bool(np.all((rows.number[1:] > rows.number[:-1]) | (segment[1:] > segment[:-1]))):
         return rows, segment
-    coarse = np.zeros(len(segment)) if rows.part is None else rows.part >= 0
-    order = np.lexsort((~coarse.astype(bool), rows.end, rows.number, segment))
+    detail = np.ones(len(segment), dtype=bool) if rows.part is None else rows.part < 0
+    order = np.lexsort((rows.end, detail, rows.number, segment))
     number, segment = rows.number[order], segment[order]
     newest = np.append((number[1:] != number[:-1]) | (segment[1:] != segment[:-1]), True)
     order, segment = order[newest], segment[newest]

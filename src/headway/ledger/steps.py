@@ -4,7 +4,7 @@ A summary of n steps becomes n rows; cutting after j of n gives start + duration
 longest step is over the limit, that one keeps its duration and the others share the rest.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -275,3 +275,15 @@ def _without_repeats(cluster: Sequence[StepRows]) -> list[StepRows]:
             found.append(kept)
             taken.append(kept.number)
     return found
+
+
+def count_until(events: Iterable[Stamped], as_of: int) -> int:
+    """Return how many of the steps and other records in events lie at or before a time."""
+    count = 0
+    for event in events:
+        rows = rows_of(event, as_of)
+        if isinstance(event.envelope.event, STEPS):
+            count += 0 if rows is None else len(rows.number)
+        elif event.time <= as_of:
+            count += 1
+    return count
