@@ -142,6 +142,17 @@ def test_a_rank_without_a_sign_while_its_peers_step_is_named():
     assert incident.outcome == "open"
 
 
+def test_a_node_of_which_nothing_is_heard_has_a_silent_agent_and_no_silent_ranks():
+    text = """
+    0      attempt A launcher world=8 rank=0..7
+    0-100  steps 1-100 rank=0..7
+    100-300 steps 101-300 rank=0..3
+    """
+    assert incidents(ledger(timeline(text), at(300))) == []
+    (incident,) = incidents(ledger(timeline(text + "290 heartbeat rank=6 open=step"), at(300)))
+    assert incident.suspect_node == "node-b"
+
+
 def test_a_rank_that_reports_hundreds_of_steps_at_once_is_not_silent_between_two_reports():
     text = """
     0        attempt A launcher world=2 rank=0..1

@@ -108,15 +108,20 @@ def _completed(account: Account, ranks: Iterable[int]) -> dict[int, int]:
 
 
 def silent_ranks(account: Account) -> list[Evidence]:
-    """Return the ranks of a running attempt that show nothing while their peers step on."""
+    """Return the ranks of a running attempt that show nothing while their peers step on.
+
+    Their node must still be heard: otherwise it is its agent, and not the rank, that is silent.
+    """
     steps = account.steps
     if steps is None:
         return []
     limit = max(LEAST_LIMIT, LIMIT_FACTOR * (steps.pace.step or 0))
     newest = steps.last_end
+    logs = account.attempt.ranks.values()
+    heard = {log.node for log in logs if newest - log.last_evidence <= limit}
     found = []
     for rank, log in sorted(account.attempt.ranks.items()):
-        if not log.rows or log.ended is not None:
+        if not log.rows or log.ended is not None or log.node not in heard:
             continue
         seen = _newest_progress(log)
         if newest - seen > limit and newest - seen > 2 * _longest_report(log):
