@@ -39,6 +39,7 @@ def stray(time: int, producer: str = "stray", sequence: int = 0) -> Envelope:
         last_sequence=sequence,
         attempt=None,
         rank=None,
+        node="node-z",
         anchor=time,
         monotonic=0,
         event=NOTE,
@@ -130,8 +131,7 @@ def test_an_offset_is_added_before_a_stamp_is_judged() -> None:
     lost = 400 * 86_400
     events = behind(BASE, lost)
     assert quarantined(ledger(events, AS_OF))
-    corrected = ledger([*events, clock(300 - lost, lost)], AS_OF)
-    # The measurement's envelope is on the same clock as the node's.
+    corrected = ledger([*events, *behind([clock(300, lost)], lost)], AS_OF)
     assert quarantined(corrected) == {}
     assert same(corrected, ledger(BASE, AS_OF))
 
