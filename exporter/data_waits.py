@@ -69,7 +69,7 @@ class DataWaits:
             self._told(timer.data_wait, timer.slots[_WAIT_END])
             timer.data_wait = 0
 
-    def of_unfinished_step(self, start: int) -> None:
+    def end_at(self, start: int) -> None:
         """Record the wait before a step that began at `start` and was not completed."""
         if self._timer.data_wait:
             self._told(self._timer.data_wait, start)

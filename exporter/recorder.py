@@ -6,7 +6,6 @@ tells from its header that the process is alive and what it is doing.
 """
 
 import atexit
-import math
 import os
 import sys
 import time
@@ -20,8 +19,6 @@ from headway.events import (
     AttemptEnded,
     AttemptStarted,
     Event,
-    PhaseBegan,
-    PhaseEnded,
     Resumed,
     RunStarted,
     Steps,
@@ -32,7 +29,7 @@ from headway.exporter.complaints import Complaints, harmless
 from headway.exporter.data_waits import DataWaits
 from headway.exporter.membership import Membership, imported_by_a_worker, membership
 from headway.exporter.phases import Phase, Phases
-from headway.exporter.plain_values import named, plain_fields, plain_int, plain_real, qualified
+from headway.exporter.plain_values import named, plain_fields, plain_int
 from headway.exporter.spool_layout import (
     OpenPhase,
     Producer,
@@ -41,13 +38,12 @@ from headway.exporter.spool_layout import (
     spool_folder,
 )
 from headway.exporter.spool_writer import SpoolWriter
-from headway.exporter.step_timer import LARGEST_SAMPLES, NO_NUMBER, StepTimer
+from headway.exporter.step_timer import NO_NUMBER, StepTimer
+from headway.exporter.unusual_steps import LARGEST_STEP, UnusualSteps
 from headway.settings import RecorderSettings
-from headway.step_blocks import UNKNOWN_SAMPLES
 from headway.wire import WireError, from_fields, specs
 
 _now = time.monotonic_ns
-_LARGEST_STEP = 2**32 - 1
 
 
 class Recorder:
@@ -69,8 +65,8 @@ class Recorder:
         """
         self._complaints = Complaints(self.emit)
         self._writer: SpoolWriter | None = None
-        self._timer = StepTimer(self)
-        self._idle = StepTimer(self)
+        self._unusual = UnusualSteps(self)
+        self._timer = self._unusual.timer
         self._phases = Phases(self)
         self._waits = DataWaits(self, self._timer)
         self._membership: Membership | None = None
@@ -221,7 +217,7 @@ class Recorder:
     ) -> None:
         """Record that training continues after `completed` optimizer steps."""
         number = plain_int(completed)
-        if number is None or number > _LARGEST_STEP:
+        if number is None or number > LARGEST_STEP:
             self.misuse("resumed", f"completed must be a whole number, got {named(completed)}")
             return
         self._timer.number = number
@@ -237,7 +233,7 @@ class Recorder:
         """Return a context manager that records a completed optimizer step, counted from 1."""
         timer = self._timer
         if type(number) is not int or number != timer.number + 1 or timer.start:
-            timer = self._unusual_step(number)
+            return self._unusual.begin(number)
         timer.number = number
         timer.loss = timer.samples = None
         return timer
@@ -337,72 +333,9 @@ class Recorder:
         """Record the wait for a batch as a phase where something else than its step follows."""
         self._waits.end()
 
-    @harmless
-    def step_cut_short(self, start: int, end: int, error: BaseException) -> None:
-        """Record that an exception left a step."""
-        timer = self._timer
-        failures.note_left(error, end, "step", timer.number)
-        self._waits.of_unfinished_step(start)
-        timer.number -= 1
-        self.emit(PhaseBegan(phase="step"), start)
-        ended = PhaseEnded(phase="step", duration=end - start, error=qualified(type(error)))
-        self.emit(ended, end)
-
-    def plain_loss(self, loss: object, step: int) -> float:
-        """Return a loss as a finite float, else NaN; a tensor is refused, not read."""
-        try:
-            number = plain_real(loss)
-            if number is not None and math.isfinite(number):
-                return number
-            if number is None:
-                self.misuse(
-                    "loss_type",
-                    f"loss of step {step} is {named(loss)}, not a float; give `loss.item()` where "
-                    "the training reads it anyway",
-                )
-            else:
-                self.misuse("loss", f"loss of step {step} is {number}")
-        except Exception as failure:  # the boundary that protects the training
-            self.suppressed(failure)
-        return math.nan
-
-    def plain_samples(self, samples: object) -> int:
-        """Return a count of samples as an int, unknown for anything else."""
-        try:
-            number = plain_int(samples)
-            if number is not None and number <= LARGEST_SAMPLES:
-                return number
-            self.misuse("samples", f"samples must be a whole number, got {named(samples)}")
-        except Exception as failure:  # the boundary that protects the training
-            self.suppressed(failure)
-        return UNKNOWN_SAMPLES
-
-    def _unusual_step(self, number: Any) -> StepTimer:
-        """Return the handle for a step that is the first, does not follow, or makes no sense."""
-        try:
-            return self._timer if self._may_begin(number) else self._idle
-        except Exception as failure:  # the boundary that protects the training
-            self.suppressed(failure)
-            return self._idle
-
-    def _may_begin(self, number: Any) -> bool:
-        timer = self._timer
-        if self._writer is None:
-            return False
-        plain = plain_int(number)
-        if plain is None or plain > _LARGEST_STEP:
-            self.misuse("step", f"a step needs a whole number, got {named(number)}")
-            return False
-        if timer.start:
-            self.misuse("nested_step", f"step {plain} began inside step {timer.number}")
-            timer.start = 0
-        expected = timer.number + 1
-        if timer.number != NO_NUMBER and plain != expected:
-            detail = f"step {plain} follows where step {expected} was expected"
-            self.misuse("step_order", f"{detail}; call `resumed` after loading a checkpoint")
-        if not plain:
-            self.misuse("step_zero", "steps count from 1: step n makes n completed steps")
-        return True
+    def end_wait_at(self, start: int) -> None:
+        """Record the wait for the batch of a step that began at `start` and was not completed."""
+        self._waits.end_at(start)
 
     def _spool_is_full(self, reason: str) -> None:
         self._complaints.report(
@@ -413,7 +346,8 @@ class Recorder:
 
     def _at_exit(self) -> None:
         error = getattr(sys, "last_value", None)
-        if isinstance(error, BaseException):  # what ended the program, if nobody caught it
+        # What ended the program, if nobody caught it; an interactive session lives on.
+        if isinstance(error, BaseException) and not hasattr(sys, "ps1"):
             self.exception(error)
         self.close()
 

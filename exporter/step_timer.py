@@ -22,8 +22,8 @@ from headway.step_blocks import UNKNOWN_SAMPLES
 if TYPE_CHECKING:
     from types import TracebackType
 
-    from headway.exporter.recorder import Recorder
     from headway.exporter.spool_writer import SpoolWriter
+    from headway.exporter.unusual_steps import UnusualSteps
 
 _LAST_STEP, _STEP_START, _STEP_END = (
     int(Slot.LAST_STEP),
@@ -46,16 +46,16 @@ class StepTimer:
         "data_wait",
         "loss",
         "number",
-        "recorder",
         "samples",
         "slots",
         "start",
+        "unusual",
         "writer",
     )
 
-    def __init__(self, recorder: "Recorder") -> None:
+    def __init__(self, unusual: "UnusualSteps") -> None:
         """Make a handle that records nothing until it has a writer."""
-        self.recorder = recorder
+        self.unusual = unusual
         self.writer: SpoolWriter | None = None
         self.slots: memoryview | None = None
         self.attempt = 0
@@ -87,17 +87,17 @@ class StepTimer:
         self.start = 0
         slots[_STEP_END] = end
         if error is not None:
-            self.recorder.step_cut_short(start, end, error)
+            self.unusual.cut_short(start, end, error)
             return
         loss, samples, data_wait = self.loss, self.samples, self.data_wait
         if loss is None:
             loss = _NAN
         elif type(loss) is not float or loss - loss != 0.0:
-            loss = self.recorder.plain_loss(loss, self.number)
+            loss = self.unusual.plain_loss(loss, self.number)
         if samples is None:
             samples = UNKNOWN_SAMPLES
         elif type(samples) is not int or not 0 <= samples <= LARGEST_SAMPLES:
-            samples = self.recorder.plain_samples(samples)
+            samples = self.unusual.plain_samples(samples)
         self.data_wait = 0
         number = self.number
         duration = end - start
@@ -128,5 +128,5 @@ class StepTimer:
                 if writer.pending:
                     writer.drain()
         except Exception as failure:  # the boundary that protects the training
-            self.recorder.suppressed(failure)
+            self.unusual.suppressed(failure)
         slots[_LAST_STEP] = number

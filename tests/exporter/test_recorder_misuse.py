@@ -97,6 +97,18 @@ def test_a_count_of_samples_that_cannot_be_costs_only_the_count(
     assert kinds(tmp_path) == ["samples"]
 
 
+def test_step_numbers_of_other_libraries_become_pythons_own(tmp_path: Path) -> None:
+    numpy = pytest.importorskip("numpy")
+    recorder = record(tmp_path)
+    for number in (254, 255):
+        with recorder.step(numpy.uint8(number)):
+            pass
+    with recorder.step(256):
+        pass
+    assert step_numbers(tmp_path) == [254, 255, 256]
+    assert kinds(tmp_path) == []
+
+
 def test_resuming_beyond_every_step_is_refused(tmp_path: Path) -> None:
     recorder = record(tmp_path)
     recorder.resumed(completed=2**63)
@@ -192,6 +204,16 @@ def test_a_persons_interrupt_is_a_stop_and_a_good_exit_is_nothing(tmp_path: Path
     assert of(tmp_path, StopAnnounced) == [StopAnnounced(reason="operator")]
     recorder.end_attempt(SystemExit("no data"))
     assert [fault.message for fault in of(tmp_path, Fault)] == ["no data"]
+
+
+def test_an_error_of_an_interactive_session_is_not_what_ended_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recorder = record(tmp_path)
+    monkeypatch.setattr(sys, "last_value", NameError("a typo, long ago"), raising=False)
+    monkeypatch.setattr(sys, "ps1", ">>> ", raising=False)
+    recorder._at_exit()
+    assert of(tmp_path, Fault) == []
 
 
 # Who a recorder speaks for
