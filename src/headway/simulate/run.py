@@ -22,12 +22,13 @@ def simulate(plan: Plan, seed: int = 0) -> Simulated:
         break_off(world, struck)
         layer = struck.trouble.layer
         if not _bring_back(world, layer):
-            return _close(world, "stopped")
+            return _close(world, "stopped", trains=False)
         struck = start_up(world, plan.recovery[layer]) or train(world)
     for rank in world.attempt.survivors:
         world.tell.exit(rank, world.now, RankExited(exit_code=0, by="itself"))
     world.finish_attempt()
-    return _close(world, "completed" if world.completed == plan.target_step else "stopped")
+    done = world.completed == plan.target_step
+    return _close(world, "completed" if done else "stopped", trains=True)
 
 
 def _bring_back(world: World, layer: str) -> bool:
@@ -63,14 +64,14 @@ def _bring_back(world: World, layer: str) -> bool:
     return True
 
 
-def _close(world: World, reason: str) -> Simulated:
+def _close(world: World, reason: str, *, trains: bool) -> Simulated:
     world.tell.agent(world.now, RunEnded(reason=reason))
     surviving = world.account.close()
     truth = Truth(
         elapsed=world.now,
         categories={name: time for name, time in world.account.wall.items() if time},
         gpu_time={name: time for name, time in world.account.gpu.items() if time},
-        incidents=world.incidents.close(world.attempt),
+        incidents=world.incidents.close(world.attempt, trains),
         stragglers=tuple(
             TrueStraggler(rank=straggler.rank, node=node, excess=excess)
             for straggler, (node, excess) in world.straggled.items()

@@ -65,14 +65,15 @@ class IncidentLog:
             self._resolve(current, attempt)
             current.closed = True
 
-    def close(self, attempt: Attempt) -> tuple[TrueIncident, ...]:
-        """Return the incidents of a run that is over.
+    def close(self, attempt: Attempt, trains: bool) -> tuple[TrueIncident, ...]:
+        """Return the incidents of a run that is over, whose last attempt trained until then or not.
 
         A group that was told to stop and never came back was not interrupted.
         """
         current = self.current
         if current is not None and current.attempts:
             self._resolve(current, attempt)
+            current.closed = trains and attempt.steps > 0
         elif current is not None and current.suspect_rank is None:
             self.incidents.pop()
         return tuple(self.incidents)
