@@ -112,6 +112,9 @@ class InProcess:
         def attempt(call_wrapper: inprocess.CallWrapper = None) -> None:
             try:
                 train(call_wrapper.iteration)
+            except KeyboardInterrupt as stop:
+                self._recorder.exception(stop)
+                raise
             except Exception as error:
                 if not self._is_consequence(call_wrapper):
                     self._recorder.exception(error)

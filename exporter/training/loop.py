@@ -10,6 +10,7 @@ that write checkpoints import this module again.
 
 import argparse
 import os
+import signal
 import sys
 import warnings
 from collections.abc import Sequence
@@ -85,6 +86,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         run(plan, recorder)
     except RestartsExhaustedError:
         raise  # what exhausted them was recorded when it struck
+    except KeyboardInterrupt as stop:
+        recorder.end_attempt(stop)
+        return 128 + signal.SIGINT
     except Exception as error:
         recorder.end_attempt(error)
         raise

@@ -237,6 +237,7 @@ def _prepare(results: Any, helpers: list[int], training_process: int) -> None:
         os._exit(128 + number)
 
     signal.signal(signal.SIGTERM, end)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a Ctrl-C is for the training, which ends this
     set_parent_death_signal = 1  # from linux/prctl.h
     ctypes.CDLL(None).prctl(set_parent_death_signal, signal.SIGTERM)
     if os.getppid() != training_process:  # it died before it could be waited for
