@@ -17,7 +17,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
-from headway.collector import incident_api, otlp
+from headway.collector import incident_api, otlp, window_api
 from headway.collector.access import TokenCheck
 from headway.collector.answers import body_of, error_answer, service_of
 from headway.collector.curve import step_curve
@@ -48,6 +48,7 @@ def application(service: Service) -> Starlette:
             Route("/api/v1/runs/{run:path}/report", run_report),
             Route("/api/v1/runs/{run:path}/intervals", run_intervals),
             Route("/api/v1/runs/{run:path}/steps", run_steps),
+            *window_api.routes(),
             *incident_api.routes(),
         ],
         middleware=[Middleware(TokenCheck, token=service.settings.token)],

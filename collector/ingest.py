@@ -132,7 +132,11 @@ class Committer:
             self._counts["stored"] += appended.num_stored
             self._counts["duplicate"] += appended.num_duplicate
             self._counts["quarantined"] += appended.num_quarantined
-        self._publish(appended.envelopes)
+        try:
+            self._publish(appended.envelopes)
+        except Exception:
+            # They are stored, which is what was promised; the ledgers are rebuilt at the next start.
+            _LOG.exception("stored events did not reach their ledgers; restart the collector")
         self._finish(taken, None)
 
     def _finish(self, taken: list[_Waiting], error: Exception | None) -> None:

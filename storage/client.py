@@ -3,7 +3,7 @@
 Every error is one sentence with the next step, ready to be shown to a person.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Self
 from urllib.parse import quote
 
@@ -101,6 +101,20 @@ class CollectorClient:
         path = f"/api/v1/runs/{quote(run, safe='')}/steps"
         return list(self._get(path, {"points": points})["points"])
 
+    def window(
+        self, run: str, start: int | None, end: int | None, excluded: Sequence[tuple[int, int]] = ()
+    ) -> dict[str, Any]:
+        """Return the ledger of a run between two times in UTC ns; None is its own begin or end.
+
+        Raises:
+            CollectorError: no answer; see its subclasses.
+        """
+        query: dict[str, int | str | list[str]] = {
+            name: value for name, value in (("start", start), ("end", end)) if value is not None
+        }
+        query["exclude"] = [f"{first}-{last}" for first, last in excluded]
+        return self._get(f"/api/v1/runs/{quote(run, safe='')}/window", query)
+
     def incidents(self, run: str | None = None) -> list[dict[str, Any]]:
         """Return the incidents of a run, or of all runs, the newest first.
 
@@ -139,7 +153,7 @@ class CollectorClient:
         said = {"cause": cause, "author": author, "reason": reason}
         return self._post(f"/api/v1/incidents/{quote(incident, safe='')}/cause", said)
 
-    def _get(self, path: str, query: Mapping[str, int | str] | None = None) -> dict[str, Any]:
+    def _get(self, path: str, query: Mapping[str, Any] | None = None) -> dict[str, Any]:
         return self._ask("GET", path, query, None)
 
     def _post(self, path: str, content: Mapping[str, Any]) -> dict[str, Any]:
@@ -149,7 +163,7 @@ class CollectorClient:
         self,
         method: str,
         path: str,
-        query: Mapping[str, int | str] | None,
+        query: Mapping[str, Any] | None,
         content: Mapping[str, Any] | None,
     ) -> dict[str, Any]:
         try:

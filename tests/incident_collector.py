@@ -1,7 +1,7 @@
 """A real collector that holds one run whose only rank died of an exception."""
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +13,7 @@ import httpx
 from headway.collector.api import application
 from headway.collector.otlp import PROTOBUF
 from headway.collector.service import Service
-from headway.events import AttemptStarted, Fault, RankExited, RunStarted
+from headway.events import AttemptStarted, Envelope, Fault, RankExited, RunStarted
 from headway.settings import ClientSettings, CollectorSettings
 from headway.storage.client import CollectorClient
 from headway.storage.store import EventStore
@@ -48,12 +48,15 @@ class Running:
 
 
 @contextmanager
-def running(path: Path) -> Iterator[Running]:
+def running(
+    path: Path, envelopes: Sequence[Envelope] | None = None, now: int = ANCHOR + 100 * SECOND
+) -> Iterator[Running]:
+    """Serve a collector that holds some envelopes, by default one broken run, at a time in ns."""
     ready = Event()
     service = Service(
         EventStore.open(path),
         CollectorSettings(commit_interval=0.0, database=path),
-        lambda: ANCHOR + 100 * SECOND + next(LATER),
+        lambda: now + next(LATER),
     )
     service.start(ready.set)
     with (
@@ -63,6 +66,6 @@ def running(path: Path) -> Iterator[Running]:
         CollectorClient(ClientSettings(endpoint=address)) as client,
     ):
         assert ready.wait(WAIT)
-        content = body(broken("llama-1", "ab" * 16))
+        content = body(broken("llama-1", "ab" * 16) if envelopes is None else envelopes)
         assert http.post("/v1/logs", content=content, headers={"content-type": PROTOBUF}).is_success
         yield Running(client, http, service, address)

@@ -271,6 +271,8 @@ def _report(
                 "formula": "1 - checkpoint_save / (elapsed - stalled - restart - down)",
             },
         },
+        "alternatives": [],
+        "arrival": None,
         "failed_starts": 0,
         "dropped_events": 0,
         "problems": [],

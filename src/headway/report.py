@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from headway.formulas import Alternative, alternatives
 from headway.incidents import (
     Evidence,
     Incident,
@@ -19,6 +20,7 @@ from headway.incidents import (
 from headway.ledger import Interval, Ledger, Range
 from headway.ledger.ratios import checkpoint_efficiency, goodput
 from headway.metrics import INFRASTRUCTURE_FORMULA, TRAINING_FORMULA
+from headway.windows import Arrival, arrival
 
 CHECKPOINT_FORMULA = (
     "1 - checkpoint_save / (productive + rolled_back + checkpoint_save + data_wait + evaluation"
@@ -31,6 +33,7 @@ DETAILS = (
     "incidents",
     "checkpoints",
     "formulas",
+    "alternatives",
     "recovery",
     "stragglers",
     "loops",
@@ -63,6 +66,8 @@ def report(ledger: Ledger) -> dict[str, Any]:
             "infrastructure_goodput": _formula(INFRASTRUCTURE_FORMULA, infrastructure),
             "checkpoint_efficiency": {"formula": CHECKPOINT_FORMULA},
         },
+        "alternatives": [_alternative(figure) for figure in alternatives(ledger)],
+        "arrival": _arrival(arrival(ledger)),
         "attempts": len(ledger.book.attempts),
         "failed_starts": sum(account.steps is None for account in ledger.book.accounts),
         "restarts": restarts(ledger, known),
@@ -115,6 +120,27 @@ def _formula(formula: str, ratio: Range) -> dict[str, Any]:
         "formula": formula,
         "numerator_ns": list(ratio.numerator),
         "denominator_ns": ratio.denominator,
+    }
+
+
+def _alternative(figure: Alternative) -> dict[str, Any]:
+    return {
+        "name": figure.name,
+        "formula": figure.formula,
+        "ratio": figure.ratio,
+        "numerator_ns": figure.numerator,
+        "denominator_ns": figure.denominator,
+    }
+
+
+def _arrival(found: Arrival | None) -> dict[str, Any] | None:
+    if found is None:
+        return None
+    return {
+        "low": found.low,
+        "high": found.high,
+        "steps_left": found.steps_left,
+        "steps_per_hour": {"low": min(found.rates), "high": max(found.rates)},
     }
 
 

@@ -66,6 +66,17 @@ def test_an_acknowledged_request_is_stored_and_published(store: EventStore) -> N
     committer.close()
 
 
+def test_stored_requests_are_acknowledged_although_their_ledger_fails(store: EventStore) -> None:
+    def fail(envelopes: Sequence[Envelope]) -> None:
+        raise RuntimeError("a defect of a ledger")
+
+    committer = Committer(store, SETTINGS, fail)
+    committer.submit(decoded(steps(1, 10))).result(WAIT)
+    committer.submit(decoded(steps(11, 20))).result(WAIT)
+    assert len(list(store.envelopes())) == 2
+    committer.close()
+
+
 def test_requests_that_arrive_during_a_commit_share_the_next_one() -> None:
     store = HeldStore()
     committer = Committer(store, SETTINGS, lambda envelopes: None)  # type: ignore[arg-type]

@@ -42,9 +42,25 @@ def print_report(report: Mapping[str, Any], file: IO[str] | None = None) -> None
     console.print(_goodputs(report))
     console.print(_ledger(report))
     console.print(_progress(report))
+    console.print(_alternatives(report))
     for table in (_restarts(report), _rollbacks(report), _problems(report)):
         if table.row_count:
             console.print(table)
+
+
+def print_window(part: Mapping[str, Any], file: IO[str] | None = None) -> None:
+    """Print the ledger of a part of a run; what was left out is said."""
+    console = console_for(file)
+    console.print(
+        f"{part['run']}: {wording.duration(part['elapsed_ns'])} "
+        f"from {wording.when(part['start'])} to {wording.when(part['end'])}"
+    )
+    for hole in part["excluded"]:
+        console.print(f"without {wording.when(hole['start'])} to {wording.when(hole['end'])}")
+    console.print(
+        _goodputs({**part, "formulas": {**part, "checkpoint_efficiency": {"formula": ""}}})
+    )
+    console.print(_ledger({**part, "parts": {}}))
 
 
 def _goodput(ratio: Mapping[str, float | None]) -> str:
@@ -74,6 +90,18 @@ def _goodputs(report: Mapping[str, Any]) -> Table:
         wording.percent(report["checkpoint_efficiency"]),
         report["formulas"]["checkpoint_efficiency"]["formula"],
     )
+    return table
+
+
+def _alternatives(report: Mapping[str, Any]) -> Table:
+    table = table_of("By other libraries' formulas", ">", "how")
+    for figure in report["alternatives"]:
+        table.add_row(
+            str(figure["name"]).replace("_", " "),
+            wording.percent(figure["ratio"]),
+            f"{figure['formula']}\n"
+            f"= {_seconds(figure['numerator_ns'])} / {_seconds(figure['denominator_ns'])}",
+        )
     return table
 
 
@@ -115,6 +143,11 @@ def _progress(report: Mapping[str, Any]) -> Table:
             f"step {wording.count(checkpoint['step'])}, {checkpoint['state']}, "
             f"{wording.duration(None if age is None else round(age * _SECOND))} old",
         )
+    arrival = report["arrival"]
+    if arrival is not None:
+        ends = [arrival["low"], arrival["high"]]
+        early, late = ("never at this rate" if t is None else wording.when(t) for t in ends)
+        table.add_row("Reaches its target", early if early == late else f"{early} to {late}")
     table.add_row("Steps at risk", wording.count(report["steps_at_risk"]))
     table.add_row("Dropped events", wording.count(report["dropped_events"]))
     if report["flags"]:

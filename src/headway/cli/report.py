@@ -4,6 +4,7 @@ import argparse
 import json
 from typing import Any
 
+from headway.cli.moments import moment, stretch
 from headway.cli.options import add_settings, settings_of
 from headway.cli.refusal import Refusal
 from headway.settings import ClientSettings
@@ -22,6 +23,19 @@ def add(subparsers: Any) -> None:
         nargs="?",
         help="Identity of the run, or its name for the newest run of that name.",
     )
+    parser.add_argument(
+        "--since",
+        metavar="WHEN",
+        help="Only what followed: a time ago such as 90s, 15m, 24h or 7d, or an ISO time.",
+    )
+    parser.add_argument("--until", metavar="WHEN", help="Only what came before; as --since.")
+    parser.add_argument(
+        "--exclude",
+        metavar="FROM/TO",
+        action="append",
+        default=[],
+        help="Leave out a stretch, such as planned maintenance; may be repeated.",
+    )
     parser.add_argument("--json", action="store_true", help="Print the object of the read API.")
     add_settings(parser, ClientSettings)
     parser.set_defaults(run=run)
@@ -29,20 +43,46 @@ def add(subparsers: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the ledger."""
-    from headway.cli.ledger_text import print_report, print_runs
+    from headway.cli.ledger_text import print_report, print_runs, print_window
     from headway.storage.client import CollectorClient, CollectorError
 
     name: str | None = arguments.run_name
+    part = bool(arguments.since or arguments.until or arguments.exclude)
+    if name is None and part:
+        raise Refusal("a window needs a RUN", "headway report lists them")
     found: Any
     try:
         with CollectorClient(settings_of(ClientSettings, arguments)) as client:
-            found = client.runs() if name is None else client.report(name)
+            if name is None:
+                found = client.runs()
+            else:
+                found = client.report(name)
+                if part:
+                    now = found["end"] or found["as_of"]
+                    found = client.window(found["run"], *_stretch(arguments, now))
     except CollectorError as error:
         raise Refusal(error.sentence, error.next_step) from error
     if arguments.json:
         print(json.dumps(found, sort_keys=True))
     elif name is None:
         print_runs(found)
+    elif part:
+        print_window(found)
     else:
         print_report(found)
     return 0
+
+
+def _stretch(
+    arguments: argparse.Namespace, now: int
+) -> tuple[int | None, int | None, list[tuple[int, int]]]:
+    """Return start, end and excluded stretches in UTC ns; times ago count from `now`."""
+    try:
+        start, end = (
+            None if given is None else moment(given, now)
+            for given in (arguments.since, arguments.until)
+        )
+        excluded = [stretch(given, now) for given in arguments.exclude]
+    except ValueError as error:
+        raise Refusal(str(error)) from error
+    return start, end, excluded
