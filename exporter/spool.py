@@ -10,14 +10,11 @@ import fcntl
 import os
 import shutil
 import struct
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from headway import step_blocks
-from headway.events import Dropped, Envelope, Event, PhaseBegan, Steps
-from headway.exporter.spool_blocks import StepBlock, blocks
+from headway.events import Dropped, Envelope, Event, PhaseBegan
+from headway.exporter.spool_blocks import blocks
 from headway.exporter.spool_layout import (
     HEADER,
     NO_STEP,
@@ -33,12 +30,10 @@ from headway.exporter.spool_layout import (
     salt,
     segment_name,
 )
-from headway.wire import WireError, build, decode_fields
+from headway.exporter.spool_records import JoinedRecords, attempt_name
 
 START = Position()
 """Where a spool that was never read begins."""
-MOST_STEPS = 1000
-"""Most steps in one envelope."""
 _SLOTS = struct.Struct(f"={len(Slot)}q")
 _SLOTS_SPAN = slice(SLOTS_AT, SLOTS_AT + _SLOTS.size)
 _ACTIVITIES = (Slot.ACTIVITY, Slot.STEP_START, Slot.STEP_END, Slot.WAIT_START, Slot.WAIT_END)
@@ -101,7 +96,7 @@ class SpoolReader:
                 damaged=0 if alive or position.segment > newest else 1,
                 finished=not alive,
             )
-        found = _Joined(self.producer)
+        found = JoinedRecords(self.producer)
         damaged = 0
         for segment in segments:
             if segment < position.segment:
@@ -149,7 +144,7 @@ class SpoolReader:
             closed=bool(slots[Slot.CLOSED]),
             last_activity=max(slots[slot] for slot in _ACTIVITIES),
             last_step=None if slots[Slot.LAST_STEP] == NO_STEP else slots[Slot.LAST_STEP],
-            attempt=_attempt(slots[Slot.ATTEMPT]),
+            attempt=attempt_name(slots[Slot.ATTEMPT]),
             open_phases=tuple(phases),
             dropped=slots[Slot.DROPPED],
         )
@@ -206,7 +201,7 @@ class SpoolReader:
                 first_sequence=sequence + index,
                 last_sequence=sequence + index,
                 run=producer.run,
-                attempt=_attempt(slots[Slot.ATTEMPT]),
+                attempt=attempt_name(slots[Slot.ATTEMPT]),
                 rank=producer.rank,
                 node=producer.node,
                 boot_id=producer.boot_id,
@@ -216,90 +211,6 @@ class SpoolReader:
             )
             for index, (monotonic, event) in enumerate(events)
         ]
-
-
-class _Joined:
-    """Collects blocks into envelopes and joins consecutive steps."""
-
-    def __init__(self, producer: Producer) -> None:
-        self._producer = producer
-        self._envelopes: list[Envelope] = []
-        self._steps: list[StepBlock] = []
-        self.records = 0
-        self.sequence = 0
-        """The sequence number after the last record."""
-
-    def add(self, block: "StepBlock | Mapping[str, Any] | None") -> bool:
-        """Take a block; return whether it could be understood."""
-        if block is None:
-            return False
-        if isinstance(block, StepBlock):
-            self._add_step(block)
-        else:
-            try:
-                envelope = self._event(block)
-            except WireError:
-                return False
-            self._join()
-            self._envelopes.append(envelope)
-            self.sequence = envelope.last_sequence + 1
-        self.records += 1
-        return True
-
-    def envelopes(self) -> list[Envelope]:
-        """Return everything taken so far."""
-        self._join()
-        return self._envelopes
-
-    def _add_step(self, block: StepBlock) -> None:
-        if self._steps:
-            last = self._steps[-1]
-            follows = (last.sequence + 1, last.step + 1, last.attempt)
-            if follows != block[:3] or len(self._steps) == MOST_STEPS:
-                self._join()
-        self._steps.append(block)
-        self.sequence = block.sequence + 1
-
-    def _join(self) -> None:
-        if not self._steps:
-            return
-        first, last = self._steps[0], self._steps[-1]
-        newest = step_blocks.Step(*step_blocks.LAYOUT.unpack(last.packed))
-        end = newest.start + newest.duration
-        event = Steps(
-            first_step=first.step,
-            version=step_blocks.VERSION,
-            packed=b"".join(step.packed for step in self._steps),
-        )
-        self._steps = []
-        self._envelopes.append(
-            Envelope(
-                producer=self._producer.producer,
-                anchor=self._producer.anchor,
-                first_sequence=first.sequence,
-                last_sequence=last.sequence,
-                run=self._producer.run,
-                attempt=_attempt(last.attempt),
-                rank=self._producer.rank,
-                node=self._producer.node,
-                boot_id=self._producer.boot_id,
-                wall=self._producer.anchor + end,
-                monotonic=end,
-                event=event,
-            )
-        )
-
-    def _event(self, values: Mapping[str, Any]) -> Envelope:
-        name, fields = values.get("name"), values.get("fields")
-        if not isinstance(name, str) or not isinstance(fields, dict):
-            raise WireError("a frame needs 'name' and 'fields'")
-        envelope = {
-            **self._producer.to_json(),
-            **{key: values.get(key) for key in ("attempt", "rank", "monotonic", "wall")},
-            "first_sequence": values.get("sequence"),
-            "last_sequence": values.get("sequence"),
-        }
-        return build(envelope, name, decode_fields(name, fields))
 
 
 def _read_slots(header: bytes) -> tuple[int, ...]:
@@ -316,7 +227,3 @@ def _open_slots(slots: tuple[int, ...]) -> list[OpenPhase]:
     return [
         OpenPhase(phase, slots[start]) for phase, start, end in spans if slots[start] > slots[end]
     ]
-
-
-def _attempt(number: int) -> str | None:
-    return f"{number % 2**64:016x}" if number else None

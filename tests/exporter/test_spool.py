@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from headway.events import Note, PhaseBegan, Steps
-from headway.exporter.spool import MOST_STEPS, START, Batch, SpoolReader, spools
+from headway.exporter.spool import START, Batch, SpoolReader, spools
 from headway.exporter.spool_layout import (
     BLOCK,
     HEADER,
@@ -28,6 +28,7 @@ from headway.exporter.spool_layout import (
     read_phases,
     segment_name,
 )
+from headway.exporter.spool_records import MOST_STEPS
 from headway.exporter.spool_writer import SMALLEST_SEGMENT, SpoolWriter
 from recording import environment, steps
 
