@@ -47,7 +47,7 @@ def membership(
         complaints.append(("rank", f"a rank is a whole number, got {named(rank)}; using {number}"))
     launch = identity.launch(environment, of_many=rank is not None, earlier=earlier)
     try:
-        folder = None if checkpoints is None else Path(checkpoints)
+        folder = _folder(checkpoints)
         run_id, new = identity.run_id(settings.run_id, folder, launch)
     except (OSError, ValueError, TypeError) as error:
         folder = None
@@ -85,6 +85,13 @@ def imported_by_a_worker() -> bool:
     """
     processes = sys.modules.get("multiprocessing.process")
     return processes is not None and hasattr(processes.current_process(), "_inheriting")
+
+
+def _folder(checkpoints: Path | str | None) -> Path | None:
+    if isinstance(checkpoints, str) and "://" in checkpoints:
+        # As a path it would be a folder of each node's own.
+        raise ValueError(f"{checkpoints!r} is an address, not a folder")
+    return None if checkpoints is None else Path(checkpoints)
 
 
 def _whole(rank: object) -> int | None:

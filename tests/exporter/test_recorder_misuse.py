@@ -271,6 +271,17 @@ def test_checkpoints_that_cannot_keep_the_runs_id_cost_only_that(
     assert "which a later job will not share; set HEADWAY_RUN_ID" in caplog.text
 
 
+def test_checkpoints_in_an_object_store_are_no_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    settings = RecorderSettings(spool=tmp_path / "spool")
+    recorder = Recorder("llama", checkpoints="s3://bucket/llama", settings=settings)  # type: ignore[arg-type]
+    recorder.close()
+    assert [path.name for path in tmp_path.iterdir()] == ["spool"]
+    assert kinds(tmp_path / "spool") == ["run_id"]
+
+
 def test_nodes_that_know_their_run_by_its_address_alone_are_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
