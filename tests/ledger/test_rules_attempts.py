@@ -34,6 +34,11 @@ def test_rule_8_an_end_nobody_recorded_is_the_last_sign_of_life():
     assert book(text, 210).flags[0] == "unwitnessed end of attempt 1"
 
 
+def test_rule_8_a_record_after_its_exit_does_not_prolong_a_rank():
+    text = BROKEN + "130 heartbeat\n200 attempt B launcher\n200-210 steps 11"
+    assert spent(text, 210) == {"productive": 110, "down": 100}
+
+
 def test_rule_8_a_failed_start_lasts_to_its_exit_or_else_its_last_evidence():
     failed = (
         BROKEN
@@ -74,6 +79,22 @@ def test_rule_9_a_discarded_step_yields_to_one_that_survives():
         50-150  steps 6-15 rank=1
     """
     assert spent(text, 150) == {"productive": 150}
+
+
+def test_rule_9_a_step_of_an_older_attempt_that_survives_goes_before_a_newer_one():
+    text = """
+        0       attempt A launcher
+        0-100   steps 1-10
+        100     scheduled c10
+        100     finalized c10
+        60      attempt B launcher rank=1
+        80-120  steps 3-6 rank=1
+        120     exit rank=1 code=1 by=itself
+        120     attempt C launcher
+        120     resumed 10 from=c10
+        120-130 steps 11
+    """
+    assert spent(text, 130) == {"productive": 110, "rolled_back": 20}
 
 
 def test_rule_9_the_newest_attempt_owns_what_is_no_step():
@@ -140,6 +161,23 @@ def test_rule_17_only_the_load_it_trains_from_counts_as_a_load():
     )
     assert spent(text, 125) == {"productive": 110, "restart": 11, "checkpoint_load": 4}
     assert parts(text, 125, "restart") == {"load_failed": 10, "other": 1}
+
+
+def test_rule_17_a_load_that_fails_between_steps_is_restart_too():
+    text = """
+        0       attempt A launcher
+        0-100   steps 1-10
+        100-110 phase checkpoint_load error=corrupt
+        110-114 phase checkpoint_load
+        114     resumed 5
+        114-124 steps 6
+    """
+    assert spent(text, 124) == {
+        "productive": 60,
+        "rolled_back": 50,
+        "restart": 10,
+        "checkpoint_load": 4,
+    }
 
 
 def test_rule_17_a_first_attempt_without_a_step_is_restart():

@@ -65,13 +65,14 @@ def test_rule_15_a_rank_done_early_waits_for_the_others_within_the_step():
 def test_rule_15_a_rank_done_early_may_wait_for_the_data_of_its_next_step():
     text = """
         0      attempt A launcher rank=0..1
-        0-4    steps 1 rank=0
-        0-10   steps 1 rank=1
-        6-20   steps 2 each=8 wait=6 rank=0
-        10-20  steps 2 rank=1
+        0-10   steps 1 rank=0..1
+        10-14  steps 2 rank=1
+        10-20  steps 2 rank=0
+        16-30  steps 3 each=8 wait=6 rank=1
+        20-30  steps 3 rank=0
     """
-    # rank 0 waits 6-12: 4 s within the group's first step, 2 s within its second
-    assert spent(text, 20) == {"productive": 14, "data_wait": 6}
+    # rank 1 waits 16-22: 4 s within the group's second step, 2 s within its third
+    assert spent(text, 30) == {"productive": 24, "data_wait": 6}
 
 
 def test_rule_15_a_silent_rank_does_not_hold_a_step_open():

@@ -82,10 +82,10 @@ def test_rule_14_a_wait_is_clipped_to_the_gap_before_its_step():
     text = """
         0       attempt A launcher
         0-100   steps 1-10
-        100-105 phase evaluation
+        102-105 phase evaluation
         88-118  steps 11 each=10 wait=20
     """
-    assert spent(text, 118) == {"productive": 110, "evaluation": 5, "data_wait": 3}
+    assert spent(text, 118) == {"productive": 112, "evaluation": 3, "data_wait": 3}
 
 
 def test_rule_14_a_wait_reaches_back_to_the_previous_step_at_most():

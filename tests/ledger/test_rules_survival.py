@@ -84,6 +84,11 @@ def test_rule_10_a_failed_start_that_resumed_is_the_newest_state():
     assert spent(text, 110) == {"productive": 40, "rolled_back": 60, "restart": 10}
 
 
+def test_rule_10_a_resume_after_the_last_step_is_the_newest_state():
+    text = FIRST + "100-105 phase checkpoint_load\n105 resumed 5 from=c5\n110 exit code=1 by=itself"
+    assert spent(text, 110)["rolled_back"] == 50
+
+
 def test_rule_10_the_writer_is_who_scheduled_a_checkpoint_not_who_completed_it():
     text = """
         0       attempt A launcher
@@ -102,27 +107,35 @@ def test_rule_10_the_writer_is_who_scheduled_a_checkpoint_not_who_completed_it()
     assert spent(text, 150) == {"productive": 110, "rolled_back": 40}
 
 
-def test_rule_10_of_two_saves_of_one_name_the_completed_one_was_read():
-    text = """
-        0       attempt A launcher
-        0-100   steps 1-10
-        100     scheduled c10
-        105     finalized c10
-        110     exit code=1 by=itself
-        110     attempt B launcher
-        110     resumed 5
-        110-160 steps 6-10
-        160     scheduled c10
-        160     exit code=1 by=itself
-        160     attempt C launcher
-        160     resumed 10 from=c10
-        160-170 steps 11
-    """
-    # B's save was never completed, so C read A's
-    assert parts(text, 170, "productive") == {"durable": 100, "at_risk": 10}
-    assert spent(text, 170)["rolled_back"] == 50
-    completed = text + "158 finalized c10"
-    assert spent(completed, 170)["rolled_back"] == 50
+TWICE = """
+    0       attempt A launcher
+    0-100   steps 1-10
+    100     scheduled c10
+    105     finalized c10
+    110     exit code=1 by=itself
+    110     attempt B launcher
+    110     resumed 5
+    110-170 steps 6-10
+    170     scheduled c10
+    {known}
+    180     exit code=1 by=itself
+    180     attempt C launcher
+    180     resumed 10 from=c10
+    180-190 steps 11
+"""
+
+
+@pytest.mark.parametrize(
+    ("known", "lost"), [("", 60), ("175 finalized c10", 50), ("185 finalized c10", 60)]
+)
+def test_rule_10_of_two_saves_of_one_name_the_newest_completed_by_then_was_read(known, lost):
+    assert spent(TWICE.format(known=known), 190)["rolled_back"] == lost
+
+
+@pytest.mark.parametrize(("known", "lost"), [("", 50), ("175 save_failed c10", 60)])
+def test_rule_10_of_two_saves_never_completed_the_newest_that_did_not_fail_was_read(known, lost):
+    text = TWICE.replace("105     finalized c10", "")
+    assert spent(text.format(known=known), 190)["rolled_back"] == lost
 
 
 def test_rule_10_lineage_runs_over_the_segments_of_one_attempt():
@@ -175,6 +188,22 @@ def test_rule_11_without_a_checkpoint_the_parent_is_the_newest_attempt_with_that
     )
     # B's range (5, 10] contains step 8, so A's steps 6-10 are gone and B's up to 8 are not
     assert spent(text, 160) == {"productive": 90, "rolled_back": 70}
+
+
+def test_rule_11_an_attempt_that_began_above_a_step_is_not_its_parent():
+    text = (
+        FIRST
+        + LAST
+        + """
+        100     resumed 20
+        100-200 steps 21-30
+        200     exit code=1 by=itself
+        200     attempt C launcher
+        200     resumed 8
+        200-210 steps 9
+    """
+    )
+    assert spent(text, 210) == {"productive": 90, "rolled_back": 120}
 
 
 def test_rule_11_inherited_steps_take_no_time():

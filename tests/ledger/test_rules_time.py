@@ -119,6 +119,12 @@ def test_rule_3_a_summary_is_cut_into_equal_steps():
     assert spent(text, 45) == {"productive": 40, "unattributed": 5}
 
 
+def test_rule_3_a_summary_loses_no_nanosecond_to_its_parts():
+    text = "0 attempt A launcher\n0-100 summary 1-3"
+    assert spent(text, 100) == {"productive": 100}
+    assert book(text, 66.7).categories["productive"] == 66_666_666_666
+
+
 def test_rule_3_the_longest_step_of_a_summary_is_one_long_step():
     text = (
         STEADY
