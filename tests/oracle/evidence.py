@@ -65,7 +65,7 @@ def gather(envelopes: Iterable[Envelope], as_of: int) -> Evidence:
     offsets = _offsets(unique.values(), as_of)
 
     def correction(envelope: Envelope) -> int:
-        return envelope.anchor + offsets.get((envelope.node, envelope.boot_id), 0)
+        return offsets.get((envelope.node, envelope.boot_id), envelope.anchor)
 
     known = list(unique.values())
     starts = [_time(e, correction(e)) for e in known if isinstance(e.event, RunStarted)]
@@ -101,14 +101,16 @@ def _time(envelope: Envelope, correction: int) -> int:
 
 
 def _offsets(envelopes: Iterable[Envelope], as_of: int) -> dict[tuple[str | None, str | None], int]:
-    """Return the latest offset of each boot of each node (rule 1)."""
+    """Return the collector's time at which each boot's clock read 0, as told last (rule 1)."""
     clocks = [
         e
         for e in envelopes
         if isinstance(e.event, Clock) and e.anchor + e.monotonic + e.event.offset <= as_of
     ]
-    clocks.sort(key=lambda e: (e.anchor + e.monotonic, e.producer, e.first_sequence))
-    return {(e.node, e.boot_id): e.event.offset for e in clocks if isinstance(e.event, Clock)}
+    clocks.sort(key=lambda e: (e.monotonic, e.producer, e.first_sequence))
+    return {
+        (e.node, e.boot_id): e.anchor + e.event.offset for e in clocks if isinstance(e.event, Clock)
+    }
 
 
 def _bind(envelopes: Sequence[Envelope], known: Sequence[Envelope]) -> list[Envelope]:

@@ -127,7 +127,8 @@ class Intake:
     def _place(self, envelope: Envelope) -> None:
         shift = envelope.anchor
         if self._offsets:
-            shift += self._offsets.get((envelope.node, envelope.boot_id), 0)
+            # One boot has one monotonic clock, while anchors part where the wall clock was set.
+            shift = self._offsets.get((envelope.node, envelope.boot_id), shift)
         attempt = self._attempt(envelope) if self._bound else envelope.attempt
         event = Stamped(envelope.monotonic + shift, shift, envelope, attempt)
         kind = envelope.event
@@ -185,8 +186,8 @@ class Intake:
         """Return what producers told by `as_of` about the attempt of their earlier records."""
         found: dict[str, list[AttemptBound]] = {}
         for envelope in self._binding:
-            time = envelope.anchor + envelope.monotonic
-            time += offsets.get((envelope.node, envelope.boot_id), 0)
+            key = (envelope.node, envelope.boot_id)
+            time = envelope.monotonic + offsets.get(key, envelope.anchor)
             if time <= as_of and isinstance(envelope.event, AttemptBound):
                 found.setdefault(envelope.producer, []).append(envelope.event)
         for listed in found.values():
@@ -234,14 +235,15 @@ def order(event: Stamped) -> tuple[int, int, str, int]:
 
 
 def _offsets(clocks: Iterable[Envelope], as_of: int) -> Offsets:
-    """Return the offset that each boot's latest `clock` event known at `as_of` tells."""
+    """Return the collector's time at which each boot's monotonic clock read 0, as the latest
+    `clock` event known at `as_of` tells."""
     latest: dict[tuple[str | None, str | None], tuple[int, str, int, int]] = {}
     for envelope in clocks:
         event = envelope.event
         if isinstance(event, Clock):
-            time = envelope.anchor + envelope.monotonic
             key = (envelope.node, envelope.boot_id)
-            found = (time, envelope.producer, envelope.first_sequence, event.offset)
-            if time + event.offset <= as_of and (key not in latest or found > latest[key]):
+            zero = envelope.anchor + event.offset
+            found = (envelope.monotonic, envelope.producer, envelope.first_sequence, zero)
+            if envelope.monotonic + zero <= as_of and (key not in latest or found > latest[key]):
                 latest[key] = found
     return {key: found[-1] for key, found in latest.items()}
