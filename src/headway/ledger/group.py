@@ -11,15 +11,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from headway.ledger.attempts import Attempt, Phase
+from headway.ledger.phases import closed_phases, failed_loads, named
 from headway.ledger.pieces import Piece, Span, clip, length, without
-from headway.ledger.ranksteps import (
-    Detail,
-    RankSteps,
-    closed_phases,
-    failed_loads,
-    named,
-    rank_steps,
-)
+from headway.ledger.ranksteps import Detail, RankSteps, rank_steps
 from headway.ledger.steps import StepRows, Times
 
 SECOND = 10**9

@@ -12,7 +12,7 @@ import numpy as np
 
 from headway.ledger.attempts import Attempt, Opening, Phase, RankLog
 from headway.ledger.group import WINDOW, GroupSteps, Pace, group_steps
-from headway.ledger.ranksteps import closed_phases, failed_loads, named
+from headway.ledger.phases import closed_phases, failed_loads, named
 from headway.ledger.steps import StepRows, Times
 
 LAG = 3
