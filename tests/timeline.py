@@ -294,5 +294,6 @@ VERBS: dict[str, Any] = {
         )
     ),
     "acknowledged": _alone(lambda a, o: e.IncidentAcknowledged(incident=a[0], author=o["by"])),
+    "note": _alone(lambda a, o: e.Note(text=a[0])),
     "clock": _alone(lambda a, o: e.Clock(offset=seconds(a[0]))),
 }

@@ -127,12 +127,18 @@ def test_rule_20_the_earliest_of_several_faults_counts():
     assert spent(text, 120) == {"productive": 100, "unattributed": 5, "stalled": 15}
 
 
+def test_rule_16_the_gap_before_a_step_cut_short_belongs_to_it_up_to_the_limit():
+    text = STEADY + "130 phase step\n140 fault exception\n140 exit code=1 by=itself"
+    # ten seconds are the usual period, the twenty before them are nobody's
+    assert spent(text, 140) == {"productive": 100, "unattributed": 20, "rolled_back": 20}
+
+
 def test_rule_20_what_was_cut_short_over_its_limit_stalled_from_its_start():
     text = STEADY + "105 phase {name}\n{end} exit signal=9 by=launcher"
     long = spent(text.format(name="step", end=206), 206)
-    assert long == {"productive": 100, "unattributed": 5, "stalled": 101}
+    assert long == {"productive": 100, "rolled_back": 5, "stalled": 101}
     short = spent(text.format(name="step", end=205), 205)
-    assert short == {"productive": 100, "unattributed": 5, "rolled_back": 100}
+    assert short == {"productive": 100, "rolled_back": 105}
     kept = spent(text.format(name="evaluation", end=205), 205)
     assert kept == {"productive": 100, "unattributed": 5, "evaluation": 100}
     lost = spent(text.format(name="evaluation", end=206), 206)

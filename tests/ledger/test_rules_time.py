@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import pytest
+
 from headway.ledger import ledger
 from reckoning import book, parts, spent
 from timeline import SECOND, at, timeline
@@ -204,6 +206,13 @@ def test_rule_6_a_day_without_any_evidence_abandons_a_run():
     assert book(silent, 100 + DAY - 1).state == "running"
     assert book(silent, 100 + DAY).state == "abandoned"
     assert spent(silent, 100 + DAY) == {"productive": 50, "rolled_back": 50}
+
+
+@pytest.mark.parametrize("word", ["note remembered", "acknowledged some-incident by=ann"])
+def test_rule_6_what_people_say_about_a_run_does_not_keep_it_alive(word):
+    text = STEADY + CHECKPOINT + f"2000 {word}"
+    assert book(text, 100 + DAY).state == "abandoned"
+    assert book(text, 100 + DAY).elapsed == 100 * SECOND
 
 
 def test_rule_6_a_pending_job_keeps_a_run_alive():

@@ -15,6 +15,8 @@ from headway.events import (
     CheckpointFinalized,
     CheckpointScheduled,
     Envelope,
+    IncidentAcknowledged,
+    IncidentCorrected,
     Note,
     PhaseEnded,
     RankExited,
@@ -39,6 +41,7 @@ from oracle.tails import State, Tail, tail
 STEP, FAILED_WATCHDOG, FAILED, DONE, STOP, STALL, OPEN, PREPARE, CUT, GAP, NOTHING = range(11)
 """Precedence of the claims (rule 13); completed steps come first in overlaps (rule 9)."""
 
+WORDS = (IncidentAcknowledged, IncidentCorrected, Note)
 LAUNCHER_PARTS = {
     "abort": "teardown",
     "stop_workers": "teardown",
@@ -131,7 +134,7 @@ class _Run:
         self._claim_between()
 
     def _evidence_times(self) -> list[int]:
-        times = [f.time for f in self.evidence.facts if not isinstance(f.event, Note)]
+        times = [f.time for f in self.evidence.facts if not isinstance(f.event, WORDS)]
         for step in self.evidence.done:
             times += [step.start, step.end]
         for fact in self.evidence.of(PhaseEnded):
@@ -262,6 +265,12 @@ class _Run:
         if not attempt.group:
             return
         last = attempt.group[-1]
+        for phase in found.cut:
+            if phase.name == "step":
+                category, part = _open(phase.name, live)
+                gap = max(begin, phase.begin - found.slack), min(phase.begin, attempt.end)
+                step = last if category == "step" else None
+                self._add(attempt, *gap, GAP, category, part, step)
         slack = found.slack
         for a, b in pieces(attempt.edges(begin, attempt.end)):
             leaves = [

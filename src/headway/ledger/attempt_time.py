@@ -151,7 +151,12 @@ def _after(
         layers = [owned, *broke, *opened, *parts]
         rest = Piece(0, 0, closing.base, "other")
     else:
-        layers = [*_closed(phases, start, end), *broke, *opened]
+        gaps = [
+            [_gap_before(piece, closing.pace.gap)]
+            for (piece,), (_, phase) in zip(opened, cut, strict=True)
+            if phase.name == STEP
+        ]
+        layers = [*_closed(phases, start, end), *broke, *opened, *gaps]
         rest = UNKNOWN
     painted = paint(start, end, [clip(layer, start, end) for layer in layers], rest)
     if clean and steps is not None:
@@ -260,6 +265,11 @@ def _beat(log: RankLog, phases: Sequence[Phase], done: int, stepped: bool) -> li
         return []
     begun = [phase.start for phase in phases if phase.end is None and phase.name == names[-1]]
     return [Phase(max(begun, default=done), None, names[-1])]
+
+
+def _gap_before(step: Piece, limit: int) -> Piece:
+    """Return the gap that belongs to a step cut short as it would to a whole one (rule 16)."""
+    return step._replace(start=step.start - limit, end=step.start)
 
 
 def _open(phase: Phase, closing: Closing, steps: GroupSteps | None, end: int) -> Piece:

@@ -3,9 +3,20 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from headway.events import Allocation, AttemptStarted, Note, RestartPhase, RunEnded
+from headway.events import (
+    Allocation,
+    AttemptStarted,
+    IncidentAcknowledged,
+    IncidentCorrected,
+    Note,
+    RestartPhase,
+    RunEnded,
+)
 from headway.ledger.attempts import Attempt
 from headway.ledger.intake import DAY, Stamped
+
+WORDS = (IncidentAcknowledged, IncidentCorrected, Note)
+"""What people say about a run is no sign that it lives."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +57,7 @@ def signs(events: Iterable[Stamped], as_of: int) -> tuple[int | None, int]:
         launching = isinstance(record, RestartPhase) and record.layer != "in_process"
         if (held or launching) and first is None:
             first = event.time
-        if not isinstance(record, Note):
+        if not isinstance(record, WORDS):
             last = max(last, event.time)
     return first, last
 
