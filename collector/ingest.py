@@ -135,7 +135,7 @@ class Committer:
         try:
             self._publish(appended.envelopes)
         except Exception:
-            # They are stored, which is what was promised; the ledgers are rebuilt at the next start.
+            # They are stored, as promised; the ledgers are rebuilt at the next start.
             _LOG.exception("stored events did not reach their ledgers; restart the collector")
         self._finish(taken, None)
 

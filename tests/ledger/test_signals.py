@@ -500,6 +500,21 @@ def watchdog_in_a_start():
     assert found == {"productive": 100, "restart": 20, "stalled": 605}
 
 
+def wrapper_at_work():
+    text = """
+        0        allocation 2
+        0        attempt A launcher world=2 rank=0..1
+        0-10     steps 1-10 rank=0..1
+        10       fault exception rank=1
+        10       wrapper abort
+        11       ended rank=0..1
+        11       wrapper abort ended
+        """
+    # the processes live on, so nothing is down before the next attempt shows itself
+    assert spent(text, 30) == {"productive": 10, "restart": 20}
+    assert spent(text + "12 exit rank=0..1 signal=9", 30)["down"] == 18
+
+
 def gap_without_evidence():
     found = spent(
         """
@@ -580,6 +595,7 @@ ROWS = [
     failed_load,
     blocking_save_without_a_phase,
     watchdog_in_a_start,
+    wrapper_at_work,
     gap_without_evidence,
     live_and_silent,
     abandoned_run,

@@ -354,7 +354,7 @@ class _Run:
         restart = "restart"
         if not self.attempts or time < self.attempts[0].end:
             restart = "startup"
-        if before and after and after[0].layer == "in_process":
+        if before and self._brings_itself_back(before, after):
             newest = max(before, key=lambda attempt: attempt.number)
             gone = {fact.rank for fact in newest.of(RankExited) if fact.time <= time}
             if newest.ranks - gone:
@@ -364,6 +364,18 @@ class _Run:
             if phase not in WAITING:
                 return restart, LAUNCHER_PARTS[phase]
         return "down", self._held(time)
+
+    def _brings_itself_back(self, before: Sequence[Attempt], after: Sequence[Attempt]) -> bool:
+        """Say whether a living process restarts in itself; at first only its wrapper shows it."""
+        if after:
+            return after[0].layer == "in_process"
+        newest = max(before, key=lambda attempt: attempt.number)
+        since = newest.group[-1].end if newest.group else newest.begin
+        words = self.evidence.of(RestartPhase)
+        spoke = any(
+            f.time >= since and getattr(f.event, "layer", "") == "in_process" for f in words
+        )
+        return spoke and self.reason is None and not self.abandoned
 
     def _held(self, time: int) -> str:
         held = "held"

@@ -177,6 +177,9 @@ class _Accounting:
         self.intake = intake
         self.limit = book.as_of if span.end is None else span.end
         self.launching = launches(said, [one.attempt.begin for one in derived], self.limit)
+        self.wrapper_spoke = max(
+            (time for time, _, state in said if state.layer == "in_process"), default=None
+        )
 
     def run(self) -> None:
         """Fill the book's accounts and the time between them."""
@@ -218,6 +221,14 @@ class _Accounting:
             following=None if last else self.derived[position + 1].attempt.begin,
         )
 
+    def _is_in_process(self, earlier: Account, following: Attempt | None) -> bool:
+        """Whether the living processes bring the run back themselves, as far as is known yet."""
+        if following is not None:
+            return following.layer == "in_process"
+        since = earlier.attempt.begin if earlier.steps is None else earlier.steps.last_end
+        spoke = self.wrapper_spoke is not None and self.wrapper_spoke >= since
+        return spoke and self.span.end is None
+
     def _idle(self, start: int, end: int, following: Attempt | None) -> None:
         """Cover the time up to the following attempt, or after the last one."""
         silence = end if following is None else self._silence(start, end)
@@ -226,10 +237,9 @@ class _Accounting:
         if earlier is not None and earlier.lead is not None and earlier.lead.end > start:
             lead = earlier.lead._replace(start=start)
         in_process = (
-            following is not None
-            and following.layer == "in_process"
-            and earlier is not None
+            earlier is not None
             and earlier.attempt.survivors(start) > 0
+            and self._is_in_process(earlier, following)
         )
         base = "startup" if earlier is None else "restart"
         pieces = idle_pieces(start, end, self.launching, base, in_process, lead, self.book.held)
