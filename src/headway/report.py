@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import Any, Literal
 
+from headway.clocks import clock_problems
 from headway.formulas import Alternative, alternatives
 from headway.incidents import (
     Evidence,
@@ -17,7 +18,7 @@ from headway.incidents import (
     restarts,
     stragglers,
 )
-from headway.ledger import Interval, Ledger, Range
+from headway.ledger import Interval, Ledger, Problem, Range
 from headway.ledger.ratios import checkpoint_efficiency, goodput
 from headway.metrics import INFRASTRUCTURE_FORMULA, TRAINING_FORMULA
 from headway.windows import Arrival, arrival
@@ -59,7 +60,10 @@ def report(ledger: Ledger) -> dict[str, Any]:
         "parts": {name: dict(parts) for name, parts in ledger.parts.items()},
         "training_goodput": _bounds(training),
         "infrastructure_goodput": _bounds(infrastructure),
-        "gpu_time": _gpu_time(ledger),
+        "gpu_time": _gpu_time(ledger, "held"),
+        "gpu_time_requested": _gpu_time(ledger, "requested")
+        if ledger.book.requested.times
+        else None,
         "checkpoint_efficiency": checkpoint_efficiency(ledger.categories),
         "formulas": {
             "training_goodput": _formula(TRAINING_FORMULA, training),
@@ -69,7 +73,7 @@ def report(ledger: Ledger) -> dict[str, Any]:
         "alternatives": [_alternative(figure) for figure in alternatives(ledger)],
         "arrival": _arrival(arrival(ledger)),
         "attempts": len(ledger.book.attempts),
-        "failed_starts": sum(account.steps is None for account in ledger.book.accounts),
+        "failed_starts": ledger.failed_starts,
         "restarts": restarts(ledger, known),
         "rollbacks": [
             {
@@ -84,7 +88,7 @@ def report(ledger: Ledger) -> dict[str, Any]:
         "checkpoint": _freshness(ledger),
         "steps_at_risk": ledger.steps_at_risk,
         "dropped_events": ledger.book.num_dropped,
-        "problems": [asdict(problem) for problem in ledger.problems],
+        "problems": [asdict(problem) for problem in [*ledger.problems, *_clock_problems(ledger)]],
         "flags": list(ledger.flags),
         "attempt_list": [_values(attempt) for attempt in ledger.attempts],
         "incidents": [_incident(incident, ledger) for incident in known],
@@ -96,6 +100,11 @@ def report(ledger: Ledger) -> dict[str, Any]:
         "labels": dict(configured.labels or {}) if configured else {},
         "links": dict(configured.links or {}) if configured else {},
     }
+
+
+def _clock_problems(ledger: Ledger) -> list[Problem]:
+    known = (fact.envelope for fact in ledger.book.facts if fact.time <= ledger.as_of)
+    return clock_problems(list(known))
 
 
 def summary(full: Mapping[str, Any]) -> dict[str, Any]:
@@ -144,12 +153,12 @@ def _arrival(found: Arrival | None) -> dict[str, Any] | None:
     }
 
 
-def _gpu_time(ledger: Ledger) -> dict[str, Any]:
-    totals = dict(ledger.gpu_time())
+def _gpu_time(ledger: Ledger, weight: Literal["held", "requested"]) -> dict[str, Any]:
+    totals = dict(ledger.gpu_time(weight))
     whole = sum(totals.values())
     good = ledger.training_good
     return {
-        "weight": "held",
+        "weight": weight,
         "gpus": ledger.num_gpus,
         "elapsed_gpu_ns": whole,
         "categories": totals,

@@ -4,7 +4,7 @@ import pytest
 
 from headway.ledger.ratios import checkpoint_efficiency
 from reckoning import book
-from timeline import SECOND
+from timeline import SECOND, at
 
 RUN = """
     0       configured good=custom:warm
@@ -118,3 +118,39 @@ def test_rule_28_waits_evaluation_and_custom_time_are_part_of_it():
     }
     assert checkpoint_efficiency(totals) == 0.9
     assert checkpoint_efficiency({"restart": 10}) is None
+
+
+def test_rule_27_requested_gpus_weigh_the_queue_and_an_elastic_run_by_what_it_asked_for():
+    text = """
+        0        allocation 8 requested=8
+        0        attempt A scheduler world=8
+        0-100    steps 1-100
+        100      exit code=0 by=itself
+        100      allocation 0 requested=8
+        200      allocation 4 requested=8
+        200      attempt B scheduler world=4
+        210      resumed 100
+        210-310  steps 101-200
+    """
+    found = book(text, 310)
+    held = {name: amount / SECOND for name, amount in found.gpu_time().items() if amount}
+    assert held == {"productive": 800 + 400, "restart": 40}
+    asked = {name: n / SECOND for name, n in found.gpu_time("requested").items() if n}
+    assert asked == {"productive": 800 + 400, "down": 800, "restart": 40, "spare": 4 * 110}
+
+
+def test_an_attempt_that_is_still_starting_is_no_failed_start():
+    text = "0 attempt A launcher\n10 phase model\n"
+    assert book(text, 20).failed_starts == 0
+    assert book(text + "25 exit code=1 by=itself", 30).failed_starts == 1
+
+
+def test_neighbouring_intervals_that_differ_in_nothing_are_one():
+    text = """
+        0       attempt A launcher rank=0..1
+        0-4     phase import rank=0
+        0-6     phase import rank=1
+        10-20   steps 1-10 rank=0..1
+    """
+    found = [(i.start - at(0), i.end - at(0), i.part) for i in book(text, 20).intervals()]
+    assert found[:2] == [(0, 6 * SECOND, "import"), (6 * SECOND, 10 * SECOND, "other")]

@@ -44,6 +44,7 @@ class Book:
     saves_by_identity: dict[str, list[checkpoints.Checkpoint]] = field(default_factory=dict)
     between: list[Piece] = field(default_factory=list)
     held: Held = field(default_factory=lambda: Held([]))
+    requested: Held = field(default_factory=lambda: Held([]))
     configured: RunConfigured | None = None
     run_name: str | None = None
     num_dropped: int = 0
@@ -93,7 +94,8 @@ class BookReader:
         if count:
             detail = "steps and other records that name no attempt and belong to none so far"
             book.problems.append(Problem(kind="no_attempt", detail=detail, count=count))
-        book.held, book.configured, book.run_name = told.held, told.configured, told.run_name
+        book.held, book.requested = told.held, told.requested
+        book.configured, book.run_name = told.configured, told.run_name
         book.num_dropped = told.num_dropped
         book.problems += told.problems
         if book.extent is None:

@@ -20,7 +20,7 @@ PARTS = {
 
 
 class Held:
-    """How many GPUs the run held when; a step function of time."""
+    """How many GPUs the run held, or asked for, when; a step function of time."""
 
     def __init__(self, changes: Iterable[tuple[int, int]]) -> None:
         self._changes = sorted(changes)

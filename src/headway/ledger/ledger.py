@@ -7,7 +7,9 @@ answers for the whole run or for any window of it.
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import accumulate, pairwise
+from typing import Literal
 
 import numpy as np
 
@@ -73,6 +75,7 @@ class Ledger:
         self._begins = list(accumulate((a.start for a in reversed(book.accounts)), min))[::-1]
         self._reached = list(accumulate((a.end for a in book.accounts), max))
         self._between = [piece.start for piece in book.between]
+        self._attempt_begins = [attempt.begin for attempt in book.attempts]
         self._totals = self.amounts(self.start, self.closed_at)
 
     @property
@@ -125,35 +128,33 @@ class Ledger:
         held = self.book.held.at(self.closed_at)
         return held if held else self._world(self.closed_at)
 
-    def gpu_time(self) -> Mapping[str, int]:
-        """GPU-ns per category, weighted by the GPUs held; `spare` is held but not used (rule 27).
+    def gpu_time(self, weight: Literal["held", "requested"] = "held") -> Mapping[str, int]:
+        """GPU-ns per category, weighted by GPUs; `spare` is what no rank uses (rule 27).
 
         Until the first allocation event the world size is the weight.
         """
-        edges = {self.start, self.closed_at}
-        edges |= set(self.book.held.times)
+        weights = self.book.held if weight == "held" else self.book.requested
+        edges = {self.start, self.closed_at, *weights.times}
         edges |= {attempt.begin for attempt in self.book.attempts}
         cuts = [edge for edge in sorted(edges) if self.start <= edge <= self.closed_at]
         found = Counter(dict.fromkeys((*CATEGORIES, SPARE.name), 0))
         for begin, finish in pairwise(cuts):
-            world = self._world(begin)
-            held = self.book.held.at(begin)
-            # until anyone says what is held, the ranks that run are all that is known
-            weight = (world or 0) if held is None else held
-            active = weight if world is None else min(world, weight)
+            world, known = self._world(begin), weights.at(begin)
+            # until anyone says more, the ranks that run are all that is known
+            gpus = (world or 0) if known is None else known
+            active = gpus if world is None else min(world, gpus)
             for name, amount in by_category(self.amounts(begin, finish)).items():
                 found[name] += amount * active
-            found[SPARE.name] += (finish - begin) * (weight - active)
+            found[SPARE.name] += (finish - begin) * (gpus - active)
         return dict(found)
 
     def _world(self, time: int) -> int | None:
         """Return the world size of the attempt at a time, between attempts of the last one."""
-        known = None
-        for attempt in self.book.attempts:
-            if attempt.begin > time and known is not None:
-                break
-            known = attempt.world_size or len(attempt.ranks)
-        return known
+        attempts = self.book.attempts
+        if not attempts:
+            return None
+        attempt = attempts[max(bisect_right(self._attempt_begins, time) - 1, 0)]
+        return attempt.world_size or len(attempt.ranks)
 
     def amounts(self, start: int, end: int) -> Counter[tuple[str, str]]:
         """Return ns per (category, part) between two times within the run."""
@@ -263,17 +264,30 @@ class Ledger:
         """Every attempt in order of its begin."""
         return [self._attempt(number) for number in range(len(self.book.attempts))]
 
+    def is_alive(self, number: int) -> bool:
+        """Whether an attempt, counted from 0, may still go on."""
+        last = number == len(self.book.attempts) - 1
+        return last and self.end is None and not self.book.attempts[number].ended
+
+    @property
+    def failed_starts(self) -> int:
+        """Attempts that ended without a step; one that is still starting has not failed."""
+        return sum(
+            account.steps is None and not self.is_alive(number)
+            for number, account in enumerate(self.book.accounts)
+        )
+
     def _attempt(self, number: int) -> AttemptSummary:
         attempt = self.book.attempts[number]
         account = self.book.accounts[number]
-        own = [segment for segment in self.book.chain if segment.attempt == number]
+        own = account.segments
         first = min((s.first for s in own if s.first is not None), default=None)
         last = max((s.last for s in own if s.last is not None), default=None)
         outcome = "progressed" if account.steps is not None else "no_step"
         formed = attempt.world_size is None or len(attempt.ranks) >= attempt.world_size
         if outcome == "no_step" and not formed:
             outcome = "never_formed"
-        alive = number == len(self.book.attempts) - 1 and self.end is None and not attempt.ended
+        alive = self.is_alive(number)
         return AttemptSummary(
             attempt=attempt.identity,
             number=attempt.number,
@@ -305,7 +319,27 @@ class Ledger:
             found += [_interval(*item, identity) for item in loose]
             found += account.step_intervals(fates)
         found.sort(key=lambda interval: (interval.start, interval.end))
-        return [interval for interval in found if interval.start < interval.end]
+        return _joined(interval for interval in found if interval.start < interval.end)
+
+
+def _joined(intervals: Iterable[Interval]) -> list[Interval]:
+    """Join neighbours that differ in nothing; those of steps are joined already."""
+    found: list[Interval] = []
+    for interval in intervals:
+        last = found[-1] if found else None
+        if (
+            last is not None
+            and last.end == interval.start
+            and (last.category, last.part, last.attempt)
+            == (interval.category, interval.part, interval.attempt)
+            and last.first_step is None
+            and interval.first_step is None
+        ):
+            spent = {last.category: interval.end - last.start}
+            found[-1] = replace(last, end=interval.end, amounts=spent)
+        else:
+            found.append(interval)
+    return found
 
 
 def by_category(totals: Mapping[tuple[str, str], int]) -> dict[str, int]:

@@ -28,6 +28,7 @@ class RunFacts:
     signs: tuple[int | None, int]
     said: list[tuple[int, str, RestartPhase]]
     held: Held = field(default_factory=lambda: Held([]))
+    requested: Held = field(default_factory=lambda: Held([]))
     configured: RunConfigured | None = None
     run_name: str | None = None
     num_dropped: int = 0
@@ -42,6 +43,7 @@ def read_facts(facts: Sequence[Stamped], as_of: int) -> RunFacts:
     """Collect what events say about the run as a whole."""
     told = RunFacts(ending(facts, as_of), signs(facts, as_of), launcher_states(facts, as_of))
     held: dict[int, int] = {}
+    requested: dict[int, int] = {}
     for event in facts:
         record = event.envelope.event
         if event.time > as_of:
@@ -51,6 +53,8 @@ def read_facts(facts: Sequence[Stamped], as_of: int) -> RunFacts:
                 detail = f"{held[event.time]} and {record.gpus_held} GPUs held at one time"
                 told.problems.append(Problem(kind="overlapping_allocations", detail=detail))
             held[event.time] = record.gpus_held
+            if record.gpus_requested is not None:
+                requested[event.time] = record.gpus_requested
         elif isinstance(record, RunStarted):
             told.run_name = record.run_name
         elif isinstance(record, RunConfigured):
@@ -59,7 +63,7 @@ def read_facts(facts: Sequence[Stamped], as_of: int) -> RunFacts:
             told.num_dropped += record.count
         elif isinstance(record, Misuse):
             told.problems.append(_misuse(event.envelope, record))
-    told.held = Held(held.items())
+    told.held, told.requested = Held(held.items()), Held(requested.items())
     return told
 
 
