@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from headway.events import CheckpointScheduled, Envelope, Heartbeat, Resumed
-from headway.ledger import Ledger, Timeline, book, group, growth, ledger
+from headway.ledger import Ledger, Timeline, book, growth, ledger, pace
 from oracle.random_timelines import random_run
 from oracle.scenario import SECOND, Scenario
 
@@ -35,7 +35,7 @@ def grows(monkeypatch: pytest.MonkeyPatch) -> Growth:
         return found
 
     monkeypatch.setattr(book, "grown", grown)
-    monkeypatch.setattr(group, "WINDOW", 6)
+    monkeypatch.setattr(pace, "WINDOW", 6)
     monkeypatch.setattr(growth, "FOREIGN", 8)
     monkeypatch.setattr(growth, "OVERLAP", 11)
     return counted

@@ -257,3 +257,13 @@ def test_rule_12_only_checkpoints_on_the_chain_hold_steps():
     """
     )
     assert parts(text, 200, "productive") == {"at_risk": 130}
+
+
+def test_steps_whose_records_were_lost_are_no_steps_done_before():
+    text = """
+        0       attempt A launcher
+        0-10    steps 1-10
+        20-30   steps 21-30
+    """
+    counts = book(text, 30).steps
+    assert (counts.executed, counts.rework, counts.surviving) == (20, 0, 20)

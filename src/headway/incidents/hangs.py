@@ -13,7 +13,7 @@ from headway.incidents.model import Evidence
 from headway.incidents.reading import phases_of
 from headway.ledger.account import Account
 from headway.ledger.attempts import RankLog
-from headway.ledger.group import LEAST_LIMIT, LIMIT_FACTOR
+from headway.ledger.pace import LEAST_LIMIT, LIMIT_FACTOR
 
 _COLLECTIVE = re.compile(r"SeqNum=(\d+)")
 """How PyTorch's watchdog names the collective that a rank was in."""

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 from headway.ledger.attempts import Attempt, Phase, RankLog
 from headway.ledger.breakage import Breakage, breakage, stop_of
-from headway.ledger.group import GroupSteps, Pace
+from headway.ledger.group import GroupSteps
+from headway.ledger.pace import Pace
 from headway.ledger.phases import LOAD_FAILED, phases_without_steps
 from headway.ledger.pieces import Piece, clip, innermost, is_carved, paint
 

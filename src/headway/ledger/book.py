@@ -17,13 +17,14 @@ from headway.ledger.attempt_reader import AttemptReader
 from headway.ledger.attempt_time import Closing, attempt_pieces
 from headway.ledger.attempts import Attempt
 from headway.ledger.extent import Extent, extent
-from headway.ledger.group import GroupSteps, Pace, group_steps
+from headway.ledger.group import GroupSteps, group_steps
 from headway.ledger.growth import grown
 from headway.ledger.idle import Held, idle_pieces, launches
 from headway.ledger.intake import DAY, Intake, Stamped
 from headway.ledger.lineage import Segment, segments_of, survival
 from headway.ledger.model import Problem
 from headway.ledger.overlap import resolve
+from headway.ledger.pace import Pace
 from headway.ledger.pieces import Piece, clip
 from headway.ledger.run_facts import RunFacts, read_facts
 from headway.ledger.steps import count_until

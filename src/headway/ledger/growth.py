@@ -11,7 +11,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from headway.ledger.attempts import Attempt, Opening, Phase, RankLog
-from headway.ledger.group import WINDOW, GroupSteps, Pace, group_steps
+from headway.ledger.group import GroupSteps, group_steps
+from headway.ledger.pace import WINDOW, Pace
 from headway.ledger.phases import closed_phases, failed_loads, named
 from headway.ledger.steps import StepRows, Times
 

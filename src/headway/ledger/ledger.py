@@ -7,17 +7,18 @@ answers for the whole run or for any window of it.
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from itertools import accumulate, pairwise
 from typing import Literal
 
 import numpy as np
 
 from headway.events import Envelope
-from headway.ledger.account import Account, fate_of
+from headway.ledger.account import Account
 from headway.ledger.book import Book, BookReader
 from headway.ledger.checkpoints import Checkpoint
+from headway.ledger.counts import step_counts
 from headway.ledger.intake import Intake
+from headway.ledger.lanes import intervals_of
 from headway.ledger.model import (
     AttemptSummary,
     CheckpointSummary,
@@ -177,25 +178,7 @@ class Ledger:
     @property
     def steps(self) -> StepCounts:
         """Counts of optimizer steps."""
-        executed, highest, surviving = 0, 0, 0
-        distinct = _StepUnion()
-        for account in self.book.accounts:
-            if account.steps is None:
-                continue
-            executed += len(account.steps.number)
-            highest = max(highest, int(account.steps.number.max()))
-            for begin, end, category, _ in account.fates(self._durable, self._lost):
-                numbers = account.steps.number[begin:end]
-                distinct.add(int(numbers[0]), int(numbers[-1]), end - begin)
-                surviving += end - begin if category == "productive" else 0
-        configured = self.book.configured
-        return StepCounts(
-            highest=highest,
-            executed=executed,
-            surviving=surviving,
-            rework=executed - distinct.count,
-            target=None if configured is None else configured.target_step,
-        )
+        return step_counts(self.book, self._durable, self._lost)
 
     @property
     def newest_step(self) -> int:
@@ -305,41 +288,7 @@ class Ledger:
 
     def intervals(self) -> list[Interval]:
         """Return the whole run as intervals in order of time; steps of one fate are joined."""
-        found = [
-            _interval(piece.start, piece.end, piece.category, piece.part, None)
-            for piece in self.book.between
-        ]
-        for account in self.book.accounts:
-            identity = account.attempt.identity
-            fates = list(account.fates(self._durable, self._lost))
-            loose = [(owned.start, owned.end, *fate_of(owned, fates)) for owned in account.shared]
-            for piece in account.around:
-                owned = account.owned(piece)
-                loose.append((owned.start, owned.end, *fate_of(owned, fates)))
-            found += [_interval(*item, identity) for item in loose]
-            found += account.step_intervals(fates)
-        found.sort(key=lambda interval: (interval.start, interval.end))
-        return _joined(interval for interval in found if interval.start < interval.end)
-
-
-def _joined(intervals: Iterable[Interval]) -> list[Interval]:
-    """Join neighbours that differ in nothing; those of steps are joined already."""
-    found: list[Interval] = []
-    for interval in intervals:
-        last = found[-1] if found else None
-        if (
-            last is not None
-            and last.end == interval.start
-            and (last.category, last.part, last.attempt)
-            == (interval.category, interval.part, interval.attempt)
-            and last.first_step is None
-            and interval.first_step is None
-        ):
-            spent = {last.category: interval.end - last.start}
-            found[-1] = replace(last, end=interval.end, amounts=spent)
-        else:
-            found.append(interval)
-    return found
+        return intervals_of(self.book, self._durable, self._lost)
 
 
 def by_category(totals: Mapping[tuple[str, str], int]) -> dict[str, int]:
@@ -348,19 +297,6 @@ def by_category(totals: Mapping[tuple[str, str], int]) -> dict[str, int]:
     for (category, _), amount in sorted(totals.items()):
         found[category] = found.get(category, 0) + amount
     return found
-
-
-def _interval(
-    start: int, end: int, category: str, part: str | None, attempt: str | None
-) -> Interval:
-    return Interval(
-        start=start,
-        end=end,
-        category=category,
-        part=part,
-        attempt=attempt,
-        amounts={category: end - start},
-    )
 
 
 def _durable(book: Book) -> list[Checkpoint]:
@@ -385,22 +321,3 @@ def _ended_by(faults: Sequence[object], stops: Sequence[object], alive: bool) ->
     if faults:
         return "fault"
     return "stop" if stops else None
-
-
-class _StepUnion:
-    """Counts distinct step numbers from ranges."""
-
-    def __init__(self) -> None:
-        self._ranges: list[tuple[int, int]] = []
-
-    def add(self, first: int, last: int, count: int) -> None:
-        self._ranges.append((first, max(last, first + count - 1)))
-
-    @property
-    def count(self) -> int:
-        total, reached = 0, -1
-        for first, last in sorted(self._ranges):
-            if last > reached:
-                total += last - max(first - 1, reached)
-                reached = last
-        return total
