@@ -49,10 +49,12 @@ class Rank:
         self.writer.event(Note(text=text), "7", 0, time.monotonic_ns(), time.time_ns())
 
     def damage(self, offset: int, size: int = 1) -> None:
-        """Overwrite bytes of the first segment."""
+        """Invert bytes of the first segment, so that each of them is another one."""
         with min(self.folder.glob("*.segment")).open("r+b") as segment:
             segment.seek(offset)
-            segment.write(b"\xff" * size)
+            found = segment.read(size)
+            segment.seek(offset)
+            segment.write(bytes(255 - byte for byte in found))
 
     def close(self) -> None:
         """End in order."""
