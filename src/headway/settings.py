@@ -6,6 +6,7 @@ read at import time and none outside this module. Standard library only.
 """
 
 import os
+import re
 import types
 import typing
 from collections.abc import Mapping
@@ -185,7 +186,8 @@ def load(
         elif option.alias is not None and option.alias in environment:
             values[option.name] = _cast(option, environment[option.alias], option.alias)
         elif option.name in stored:
-            values[option.name] = _cast(option, stored[option.name], "the file")
+            source = f"[{declaration.section}] of {environment[CONFIG_VARIABLE]}"
+            values[option.name] = _cast(option, stored[option.name], source)
     return declaration(**values)
 
 
@@ -199,6 +201,12 @@ def _file(declaration: type[Settings], environment: Mapping[str, str]) -> Mappin
         content = tomllib.loads(Path(path).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise SettingError(f"cannot read {path!r} named by {CONFIG_VARIABLE}: {error}") from error
+    sections = [each.section for each in SETTINGS]
+    for name, value in content.items():
+        if name not in sections or not isinstance(value, dict):
+            raise SettingError(
+                f"{path} holds {name!r}, which is no section; known: [{'], ['.join(sections)}]"
+            )
     section = content.get(declaration.section, {})
     known = [option.name for option in options(declaration)]
     for name in section:
@@ -210,6 +218,7 @@ def _file(declaration: type[Settings], environment: Mapping[str, str]) -> Mappin
     return typing.cast(Mapping[str, Any], section)
 
 
+_HIGHEST_PORT = 65_535
 _WORDS = {"1": True, "true": True, "yes": True, "on": True}
 _WORDS |= {"0": False, "false": False, "no": False, "off": False}
 
@@ -218,8 +227,24 @@ def _cast(option: Option, value: Any, source: str) -> Any:
     try:
         if option.kind is bool:
             return value if isinstance(value, bool) else _WORDS[str(value).strip().lower()]
-        return option.kind(value)
+        cast = option.kind(value)
     except (KeyError, TypeError, ValueError) as error:
         raise SettingError(
             f"{option.name} must be {option.kind.__name__}, got {value!r} from {source}"
         ) from error
+    wanted = _unmet(option, cast)
+    if wanted is not None:
+        raise SettingError(f"{option.name} must be {wanted}, got {value!r} from {source}")
+    return cast
+
+
+def _unmet(option: Option, value: Any) -> str | None:
+    """Return what a value of the right type should have been, or None where it is fine."""
+    if option.name == "port":
+        return None if 0 <= value <= _HIGHEST_PORT else f"0 to {_HIGHEST_PORT}"
+    if option.name == "endpoint":
+        fits = re.match(r"https?://[^/\s]", value) is not None
+        return None if fits else "an address like http://collector:8750"
+    if option.kind in (int, float):
+        return None if 0 <= value < float("inf") else "a number from 0 on"
+    return None

@@ -8,6 +8,7 @@ from headway.settings import (
     ALIASES,
     SETTINGS,
     AgentSettings,
+    ClientSettings,
     CollectorSettings,
     RecorderSettings,
     SettingError,
@@ -67,6 +68,9 @@ def test_a_switch_is_spelled_as_people_spell_it(word: str, meaning: bool) -> Non
             {"HEADWAY_COLLECTOR_COMMIT_INTERVAL": "soon"},
             "commit_interval must be float, got 'soon'",
         ),
+        ({"HEADWAY_COLLECTOR_PORT": "99999"}, "port must be 0 to 65535, got '99999' from"),
+        ({"HEADWAY_COLLECTOR_BODY_LIMIT": "-1"}, "body_limit must be a number from 0 on, got '-1'"),
+        ({"HEADWAY_COLLECTOR_COMMIT_INTERVAL": "nan"}, "commit_interval must be a number from 0"),
         ({"HEADWAY_CONFIG": "/nowhere.toml"}, "cannot read '/nowhere.toml' named by HEADWAY_CONF"),
     ],
 )
@@ -92,6 +96,28 @@ def test_an_unknown_option_in_the_file_is_named_with_the_known_ones(tmp_path: Pa
 
     with pytest.raises(SettingError, match=r"'prot' in \[collector\].*known: host, port"):
         load(CollectorSettings, {}, file)
+
+
+def test_a_value_in_the_file_that_does_not_fit_is_named_with_section_and_file(
+    tmp_path: Path,
+) -> None:
+    file = config(tmp_path, "[collector]\nport = 'x'\n")
+
+    with pytest.raises(SettingError, match=r"got 'x' from \[collector\] of .*headway\.toml"):
+        load(CollectorSettings, {}, file)
+
+
+@pytest.mark.parametrize("content", ["[colector]\nport = 3\n", "collector = 3\n"])
+def test_what_is_no_section_of_the_file_is_named_with_the_known_ones(
+    tmp_path: Path, content: str
+) -> None:
+    with pytest.raises(SettingError, match=r"is no section; known: \[recorder\], \[agent\]"):
+        load(CollectorSettings, {}, config(tmp_path, content))
+
+
+def test_an_endpoint_without_its_scheme_is_told_how_one_looks() -> None:
+    with pytest.raises(SettingError, match="an address like http://collector:8750, got 'head:1'"):
+        load(ClientSettings, {"endpoint": "head:1"}, {})
 
 
 def test_a_file_that_is_no_toml_is_named(tmp_path: Path) -> None:
