@@ -130,6 +130,5 @@ def _strike(fault: PlannedFault, completed: int) -> NoReturn:
         time.sleep(_FOREVER)
         raise InjectedFaultError(f"the injected hang ended after {_FOREVER} s")
     raise InjectedFaultError(
-        f"injected {fault.type}, planned for step {fault.step}, on rank {fault.rank} "
-        f"after step {completed}"
+        f"injected {fault.type} after step {completed}, planned for step {fault.step}"
     )

@@ -139,7 +139,7 @@ def test_a_training_that_fails_is_said_with_its_last_words(tmp_path: Path) -> No
     folder = tmp_path / "state"
 
     ended = subprocess.run(
-        [*DEMO, "--once", "--json", "--ranks", "0", "--keep", folder],
+        [*DEMO, "--once", "--json", "--steps", "5", "--keep", folder],  # no room for its faults
         capture_output=True,
         text=True,
         timeout=300,
@@ -150,6 +150,41 @@ def test_a_training_that_fails_is_said_with_its_last_words(tmp_path: Path) -> No
     assert f"last lines of {folder}/training.log" in ended.stderr
     assert ended.stdout == ""
     assert processes_about(folder) == []
+
+
+@pytest.mark.parametrize("option", ["--ranks", "--steps", "--checkpoint-every"])
+def test_a_number_that_no_training_can_have_is_refused_at_once(option: str) -> None:
+    ended = subprocess.run([*DEMO, option, "0"], capture_output=True, text=True)
+
+    assert ended.returncode == 2
+    assert ended.stderr == f"headway: {option} is 0\ngive a number from 1 on\n"
+
+
+def test_a_folder_that_cannot_be_made_is_refused_with_the_reason(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+
+    ended = subprocess.run([*DEMO, "--keep", tmp_path / "file"], capture_output=True, text=True)
+
+    assert ended.returncode == 2
+    assert "cannot use the folder" in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+def test_a_demo_that_a_script_put_into_the_background_still_ends_with_sigint(
+    tmp_path: Path,
+) -> None:
+    # A shell without job control starts what it puts into the background with SIGINT ignored.
+    words = ["sh", "-c", 'trap "" INT; exec "$@"', "sh", *DEMO, "--keep", str(tmp_path / "state")]
+    with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as child:
+        assert child.stderr is not None
+        for line in child.stderr:
+            if line.startswith("dashboard: "):
+                break
+        child.send_signal(signal.SIGINT)
+        child.communicate(timeout=60)
+
+    assert child.returncode == 128 + signal.SIGINT
+    assert processes_about(tmp_path) == []
 
 
 def test_a_folder_that_holds_something_is_left_alone(tmp_path: Path) -> None:

@@ -63,6 +63,12 @@ def run(arguments: argparse.Namespace) -> int:
     from headway.cli.ledger_text import print_report
     from headway.cli.processes import adopt_orphans, end_descendants
 
+    for name in ("steps", "checkpoint_every", "ranks"):
+        if getattr(arguments, name) < 1:
+            option = f"--{name.replace('_', '-')}"
+            raise Refusal(f"{option} is {getattr(arguments, name)}", "give a number from 1 on")
+    if arguments.faults < 0:
+        raise Refusal(f"--faults is {arguments.faults}", "give a number from 0 on")
     adopt_orphans()
     with _signals_raise(), _folder(arguments) as folder:
         demo = Demo(folder)
@@ -93,14 +99,20 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 @contextlib.contextmanager
 def _signals_raise() -> Iterator[None]:
-    """Let SIGTERM and SIGHUP end the demo through its `finally`, as Ctrl-C does."""
+    """Let SIGINT, SIGTERM and SIGHUP end the demo through its `finally`.
+
+    A script that starts the demo with `&` hands it a SIGINT that is ignored, and yet `kill -INT`
+    must end it; a SIGHUP that is ignored is the wish of `nohup`.
+    """
 
     def leave(number: int, _: FrameType | None) -> None:
         raise SystemExit(128 + number)
 
     before = {number: signal.getsignal(number) for number in _SIGNALS}
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, leave)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGTERM, leave)
+    if before[signal.SIGHUP] is not signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, leave)
     try:
         yield
     finally:
@@ -119,7 +131,7 @@ def _folder(arguments: argparse.Namespace) -> Iterator[Path]:
     """Yield the folder of the demo's state; a temporary one is kept when something went wrong.
 
     Raises:
-        Refusal: the folder that the user named holds something.
+        Refusal: the folder cannot be written, or holds something.
     """
     temporary = arguments.once and arguments.keep is None
     if temporary:
@@ -127,9 +139,16 @@ def _folder(arguments: argparse.Namespace) -> Iterator[Path]:
     else:
         default = Path(".headway") / "demo" / time.strftime("%Y%m%dT%H%M%S")
         folder = (default if arguments.keep is None else arguments.keep).absolute()
-        if folder.is_dir() and any(folder.iterdir()):
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            used = any(folder.iterdir())
+        except OSError as error:
+            raise Refusal(
+                f"cannot use the folder {str(folder)!r}: {error.strerror}",
+                "name another with --keep",
+            ) from error
+        if used:
             raise Refusal(f"{str(folder)!r} is not empty", "name a new folder with --keep")
-        folder.mkdir(parents=True, exist_ok=True)
     try:
         yield folder
     except BaseException:
