@@ -111,8 +111,3 @@ def checkpoint_age(report: Report) -> str:
 def restarts(report: Report) -> int:
     """Return the number of restarts over all layers and causes."""
     return sum(n for causes in report["restarts"].values() for n in causes.values())
-
-
-def plain(name: str) -> str:
-    """Return a declared word for people: `in_process` reads `in process`."""
-    return name.replace("_", " ")

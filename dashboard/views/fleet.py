@@ -8,7 +8,7 @@ from headway import metrics
 from headway.dashboard import markup, sentences, source, totals
 from headway.dashboard.views import reader
 from headway.storage.client import CollectorError
-from headway.wording import UNKNOWN, count, duration, ratio_range, when
+from headway.wording import UNKNOWN, count, duration, plain, ratio_range, when
 
 
 def page() -> None:
@@ -80,7 +80,7 @@ def _stats(runs: Sequence[totals.Report]) -> None:
 def _row(run: totals.Report) -> tuple[markup.Cell, ...]:
     return (
         markup.run_link(run["run"], run["run"]),
-        sentences.plain(run["state"]),
+        plain(run["state"]),
         markup.share_bar(run["categories"]) if run["elapsed_ns"] else "",
         ratio_range(**run["training_goodput"]),
         ratio_range(**run["infrastructure_goodput"]),

@@ -9,7 +9,7 @@ from headway.dashboard.source import RunData
 from headway.dashboard.totals import in_gpu_time
 from headway.dashboard.views import reader
 from headway.storage.client import CollectorError
-from headway.wording import UNKNOWN, count, counted, duration, percent, ratio_range, when
+from headway.wording import UNKNOWN, count, counted, duration, percent, plain, ratio_range, when
 
 _PARAMETER = "run"
 _MOST_INCIDENTS = 50
@@ -85,7 +85,7 @@ def _show(run: str, live: bool) -> None:
     report = data.report
     st.html(markup.lead(sentences.headline(report)))
     st.caption(
-        f"{sentences.plain(report['state']).capitalize()}. "
+        f"{plain(report['state']).capitalize()}. "
         + sentences.data_age(report, reader.now(), source.refresh_interval(), reader.zone())
     )
     _stats(report)
@@ -181,9 +181,7 @@ def _ledger(report: charts.Report) -> None:
 
 def _parts(report: charts.Report, name: str) -> str:
     parts = report["parts"].get(name, {})
-    return ", ".join(
-        f"{sentences.plain(part)} {duration(ns)}" for part, ns in sorted(parts.items()) if ns
-    )
+    return ", ".join(f"{plain(part)} {duration(ns)}" for part, ns in sorted(parts.items()) if ns)
 
 
 def _timeline(data: RunData) -> None:
@@ -240,12 +238,12 @@ def _recovery(report: charts.Report) -> None:
     if causes:
         rows = [
             (
-                sentences.plain(layer).capitalize(),
+                plain(layer).capitalize(),
                 *(count(found.get(cause, 0)) for cause in causes),
             )
             for layer, found in sorted(report["restarts"].items())
         ]
-        columns = ("Recovered by", *(f"#{sentences.plain(cause)}" for cause in causes))
+        columns = ("Recovered by", *(f"#{plain(cause)}" for cause in causes))
         st.html(markup.table("Restart causes", columns, rows, narrow=True))
     else:
         st.caption("No restart so far.")
@@ -271,8 +269,8 @@ def _incidents(report: charts.Report) -> None:
             str(one["number"]),
             when(one["opened"], reader.zone()),
             one["state"],
-            sentences.plain(one["cause"]),
-            UNKNOWN if one["layer"] is None else sentences.plain(one["layer"]),
+            plain(one["cause"]),
+            UNKNOWN if one["layer"] is None else plain(one["layer"]),
             UNKNOWN if one["suspect_rank"] is None else f"rank {one['suspect_rank']}",
             "not yet" if one["recovered"] is None else duration(one["recovered"] - one["opened"]),
             counted(one["rollback_steps"], "step"),
@@ -292,11 +290,8 @@ def _problems(report: charts.Report) -> None:
         return
     if report["dropped_events"]:
         st.caption(f"{counted(report['dropped_events'], 'event')} lost by their producers.")
-    rows = [
-        (sentences.plain(one["kind"]), count(one["count"]), one["detail"])
-        for one in report["problems"]
-    ]
-    rows += [(sentences.plain(flag), "", "") for flag in report["flags"]]
+    rows = [(plain(one["kind"]), count(one["count"]), one["detail"]) for one in report["problems"]]
+    rows += [(plain(flag), "", "") for flag in report["flags"]]
     if rows:
         st.html(markup.table("Problems", ("Problem", "#Count", "Detail"), rows, wide=(2,)))
 

@@ -74,6 +74,11 @@ def counted(n: int | None, noun: str, plural: str | None = None) -> str:
     return f"{count(n)} {noun if n == 1 else plural or noun + 's'}"
 
 
+def plain(name: str) -> str:
+    """Return a declared word for people: `in_process` reads `in process`."""
+    return name.replace("_", " ")
+
+
 def when(ns: int | None, zone: tzinfo = UTC) -> str:
     """Return a wall-clock time to the second with its zone: `2026-11-29 16:34:08 UTC`."""
     if ns is None:

@@ -56,6 +56,16 @@ def test_what_is_excluded_does_not_count_and_is_said(
     assert "= 100.000 s / 110.000 s" in said
 
 
+def test_a_part_that_would_end_before_it_begins_is_refused_with_the_runs_own_times(
+    collector: Running, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["report", "run", "--since", "2100-01-01", "--endpoint", collector.address]
+    assert cli.main(command) == 2
+    said = capsys.readouterr().err
+    assert "would begin at 2100-01-01 00:00:00 UTC and end at" in said
+    assert "the run lasted from" in said
+
+
 def test_the_window_as_json_is_the_object_of_the_api(
     collector: Running, capsys: pytest.CaptureFixture[str]
 ) -> None:

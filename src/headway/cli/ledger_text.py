@@ -18,7 +18,9 @@ def print_runs(runs: Sequence[Mapping[str, Any]]) -> None:
     if not runs:
         console.print("No run yet. Start one with 'headway demo', or adopt headway.exporter.")
         return
-    table = table_of("run", "state", ">elapsed", ">training", ">infrastructure", ">highest step")
+    table = table_of(
+        "run", "state", ">elapsed", ">training", ">infra-\nstructure", ">highest\nstep"
+    )
     for run in runs:
         table.add_row(
             str(run["run"]),
@@ -53,7 +55,8 @@ def print_window(part: Mapping[str, Any], file: IO[str] | None = None) -> None:
     console = console_for(file)
     console.print(
         f"{part['run']}: {wording.duration(part['elapsed_ns'])} "
-        f"from {wording.when(part['start'])} to {wording.when(part['end'])}"
+        f"from {wording.when(part['start'])} to {wording.when(part['end'])}",
+        soft_wrap=True,
     )
     for hole in part["excluded"]:
         console.print(f"without {wording.when(hole['start'])} to {wording.when(hole['end'])}")
@@ -68,7 +71,7 @@ def _goodput(ratio: Mapping[str, float | None]) -> str:
 
 
 def _seconds(ns: int) -> str:
-    return f"{ns / _SECOND:.3f} s"
+    return f"{ns / _SECOND:,.3f} s"
 
 
 def _goodputs(report: Mapping[str, Any]) -> Table:
@@ -97,7 +100,7 @@ def _alternatives(report: Mapping[str, Any]) -> Table:
     table = table_of("By other libraries' formulas", ">", "how")
     for figure in report["alternatives"]:
         table.add_row(
-            str(figure["name"]).replace("_", " "),
+            wording.plain(figure["name"]),
             wording.percent(figure["ratio"]),
             f"{figure['formula']}\n"
             f"= {_seconds(figure['numerator_ns'])} / {_seconds(figure['denominator_ns'])}",
@@ -115,7 +118,9 @@ def _ledger(report: Mapping[str, Any]) -> Table:
             _seconds(ns),
             wording.percent(ns / elapsed if elapsed else None),
             ", ".join(
-                f"{part} {wording.duration(spent)}" for part, spent in parts.items() if spent
+                f"{wording.plain(part)} {wording.duration(spent)}"
+                for part, spent in parts.items()
+                if spent
             ),
         )
     table.add_section()
@@ -151,7 +156,7 @@ def _progress(report: Mapping[str, Any]) -> Table:
     table.add_row("Steps at risk", wording.count(report["steps_at_risk"]))
     table.add_row("Dropped events", wording.count(report["dropped_events"]))
     if report["flags"]:
-        table.add_row("Flags", ", ".join(report["flags"]))
+        table.add_row("Flags", ", ".join(map(wording.plain, report["flags"])))
     return table
 
 
@@ -159,7 +164,7 @@ def _restarts(report: Mapping[str, Any]) -> Table:
     table = table_of("Restarts by layer", "cause", ">number")
     for layer, causes in report["restarts"].items():
         for cause, number in causes.items():
-            table.add_row(layer, cause, wording.count(number))
+            table.add_row(wording.plain(layer), wording.plain(cause), wording.count(number))
     return table
 
 
@@ -179,6 +184,8 @@ def _problems(report: Mapping[str, Any]) -> Table:
     table = table_of("Problems with the evidence", "detail", ">times")
     for problem in problems:
         table.add_row(
-            str(problem["kind"]), str(problem["detail"] or ""), wording.count(problem["count"])
+            wording.plain(problem["kind"]),
+            str(problem["detail"] or ""),
+            wording.count(problem["count"]),
         )
     return table

@@ -2,8 +2,10 @@
 
 import argparse
 import json
+from collections.abc import Mapping
 from typing import Any
 
+from headway import wording
 from headway.cli.moments import moment, stretch
 from headway.cli.options import add_settings, settings_of
 from headway.cli.refusal import Refusal
@@ -26,7 +28,8 @@ def add(subparsers: Any) -> None:
     parser.add_argument(
         "--since",
         metavar="WHEN",
-        help="Only what followed: a time ago such as 90s, 15m, 24h or 7d, or an ISO time.",
+        help="Only what followed: a time before now, or before the run's end, such as 90s, 15m, "
+        "24h or 7d; or an ISO time.",
     )
     parser.add_argument("--until", metavar="WHEN", help="Only what came before; as --since.")
     parser.add_argument(
@@ -58,8 +61,7 @@ def run(arguments: argparse.Namespace) -> int:
             else:
                 found = client.report(name)
                 if part:
-                    now = found["end"] or found["as_of"]
-                    found = client.window(found["run"], *_stretch(arguments, now))
+                    found = client.window(found["run"], *_stretch(arguments, found))
     except CollectorError as error:
         raise Refusal(error.sentence, error.next_step) from error
     if arguments.json:
@@ -74,9 +76,10 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _stretch(
-    arguments: argparse.Namespace, now: int
+    arguments: argparse.Namespace, report: Mapping[str, Any]
 ) -> tuple[int | None, int | None, list[tuple[int, int]]]:
-    """Return start, end and excluded stretches in UTC ns; times ago count from `now`."""
+    """Return start, end and excluded stretches in UTC ns; times ago count from the run's end."""
+    now = report["end"] or report["as_of"]
     try:
         start, end = (
             None if given is None else moment(given, now)
@@ -85,4 +88,11 @@ def _stretch(
         excluded = [stretch(given, now) for given in arguments.exclude]
     except ValueError as error:
         raise Refusal(str(error)) from error
+    first, last = (report["start"] if start is None else start), (now if end is None else end)
+    if last < first:
+        own = f"the run lasted from {wording.when(report['start'])} to {wording.when(now)}"
+        raise Refusal(
+            f"the part would begin at {wording.when(first)} and end at {wording.when(last)}",
+            f"{own}; choose --since and --until within it",
+        )
     return start, end, excluded
