@@ -138,8 +138,9 @@ def lead(text: str) -> str:
 
 def notice(sentence: str, next_step: str) -> str:
     """Return what is missing and what to do about it."""
+    words = sentence[:1].upper() + sentence[1:]  # the collector's go on after "headway: "
     return (
-        f'<div class="hw-notice" role="status"><p><b>{escape(sentence)}</b></p>'
+        f'<div class="hw-notice" role="status"><p><b>{escape(words)}</b></p>'
         f"<p>{escape(next_step)}</p></div>"
     )
 

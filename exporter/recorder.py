@@ -85,7 +85,11 @@ class Recorder:
         checkpoints: Path | None,
         settings: RecorderSettings | None,
     ) -> None:
-        settings = settings or settings_module.load(RecorderSettings)
+        try:
+            settings = settings or settings_module.load(RecorderSettings)
+        except settings_module.SettingError as error:
+            self._complaints.report("wrong_setting", f"{error}; nothing is recorded")
+            return
         if not settings.enabled or imported_by_a_worker():
             return
         self._exit_delay = settings.exit_delay

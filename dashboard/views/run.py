@@ -9,7 +9,17 @@ from headway.dashboard.source import RunData
 from headway.dashboard.totals import in_gpu_time
 from headway.dashboard.views import reader
 from headway.storage.client import CollectorError
-from headway.wording import UNKNOWN, count, counted, duration, percent, plain, ratio_range, when
+from headway.wording import (
+    UNKNOWN,
+    count,
+    counted,
+    duration,
+    flag,
+    percent,
+    plain,
+    ratio_range,
+    when,
+)
 
 _PARAMETER = "run"
 _MOST_INCIDENTS = 50
@@ -291,7 +301,7 @@ def _problems(report: charts.Report) -> None:
     if report["dropped_events"]:
         st.caption(f"{counted(report['dropped_events'], 'event')} lost by their producers.")
     rows = [(plain(one["kind"]), count(one["count"]), one["detail"]) for one in report["problems"]]
-    rows += [(plain(flag), "", "") for flag in report["flags"]]
+    rows += [(flag(name), "", "") for name in report["flags"]]
     if rows:
         st.html(markup.table("Problems", ("Problem", "#Count", "Detail"), rows, wide=(2,)))
 

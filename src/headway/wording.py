@@ -79,6 +79,18 @@ def plain(name: str) -> str:
     return name.replace("_", " ")
 
 
+_FLAGS = {
+    "no_allocation": "no record of the GPUs that were held",
+    "single_rank": "an attempt with records of a single rank",
+    "split_brain": "two attempts that trained at the same time",
+}
+
+
+def flag(name: str) -> str:
+    """Return what a flag of a ledger says; some are sentences already."""
+    return _FLAGS.get(name, plain(name))
+
+
 def when(ns: int | None, zone: tzinfo = UTC) -> str:
     """Return a wall-clock time to the second with its zone: `2026-11-29 16:34:08 UTC`."""
     if ns is None:

@@ -506,7 +506,8 @@ def test_a_wrong_setting_is_reported_and_training_goes_on(
     monkeypatch.setenv("HEADWAY_RECORDER_SPOOL_LIMIT", "lots")
     recorder = Recorder("llama")
     _use_everything(recorder)
-    assert "spool_limit must be int, got 'lots'" in caplog.text
+    assert "headway: spool_limit must be int, got 'lots' from HEADWAY_REC" in caplog.text
+    assert "; nothing is recorded" in caplog.text
     assert len(caplog.records) == 1
 
 

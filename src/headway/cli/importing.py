@@ -9,6 +9,7 @@ from typing import Any
 from headway.cli.options import add_settings, settings_of
 from headway.cli.refusal import Refusal
 from headway.settings import AgentSettings
+from headway.wording import counted
 
 _UNUSED = ("spool", "interval", "host", "port", "state")
 
@@ -73,8 +74,8 @@ def run(arguments: argparse.Namespace) -> int:
         print(json.dumps(found, sort_keys=True))
         return 0
     print(
-        f"{done.acknowledged} records of {done.producers} producers are in the collector at "
-        f"{shipper.endpoint}; the spools in {folder} are kept"
+        f"the collector at {shipper.endpoint} has {counted(done.acknowledged, 'record')} of "
+        f"{counted(done.producers, 'producer')}; the spools in {folder} are kept"
     )
     for name in sorted(done.runs):
         print(f"see: headway report {name}")

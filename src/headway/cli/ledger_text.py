@@ -156,7 +156,7 @@ def _progress(report: Mapping[str, Any]) -> Table:
     table.add_row("Steps at risk", wording.count(report["steps_at_risk"]))
     table.add_row("Dropped events", wording.count(report["dropped_events"]))
     if report["flags"]:
-        table.add_row("Flags", ", ".join(map(wording.plain, report["flags"])))
+        table.add_row("Flags", "\n".join(map(wording.flag, report["flags"])))
     return table
 
 
