@@ -104,7 +104,7 @@ def test_the_goodputs_follow_from_the_categories(demo: Finished) -> None:
 
 
 def test_nothing_that_the_demo_started_is_left(demo: Finished) -> None:
-    assert re.search(r"dashboard: http://127\.0\.0\.1:\d+", demo.said)
+    assert re.search(r"collector: http://127\.0\.0\.1:\d+\ndashboard: http://127", demo.said)
     assert processes_about(demo.folder) == []
 
 

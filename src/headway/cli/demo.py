@@ -73,7 +73,9 @@ def run(arguments: argparse.Namespace) -> int:
     with _signals_raise(), _folder(arguments) as folder:
         demo = Demo(folder)
         try:
-            print(f"dashboard: {demo.start_services()}", file=sys.stderr, flush=True)
+            demo.start_services()
+            print(f"collector: {demo.collector}", file=sys.stderr, flush=True)
+            print(f"dashboard: {demo.dashboard}", file=sys.stderr, flush=True)
             report = demo.train(
                 steps=arguments.steps,
                 checkpoint_every=arguments.checkpoint_every,

@@ -53,11 +53,11 @@ class Demo:
         self._environment |= {"PYTHONUNBUFFERED": "1", "OMP_NUM_THREADS": "1"}
         self._services: list[Process] = []
         self._training: Process | None = None
-        self._endpoint = ""
+        self.collector = ""
         self.dashboard = ""
 
-    def start_services(self) -> str:
-        """Start collector, agent and dashboard; return the dashboard's address.
+    def start_services(self) -> None:
+        """Start collector, agent and dashboard; their addresses are known afterwards.
 
         Raises:
             Refusal: one of them does not start.
@@ -67,20 +67,19 @@ class Demo:
         collector = self._service(
             "collector", "collect", "--database", str(database), "--port", port
         )
-        self._endpoint = collector.address(_START_TIMEOUT)
+        self.collector = collector.address(_START_TIMEOUT)
         port = str(free_port("agent", AgentSettings().port))
         agent = self._service(
             "agent",
             "agent",
-            *("--spool", str(self._spool), "--endpoint", self._endpoint, "--port", port),
+            *("--spool", str(self._spool), "--endpoint", self.collector, "--port", port),
         )
         port = str(free_port("dashboard", DashboardSettings().port))
         dashboard = self._service(
-            "dashboard", "dashboard", "--endpoint", self._endpoint, "--port", port
+            "dashboard", "dashboard", "--endpoint", self.collector, "--port", port
         )
         self.dashboard = dashboard.address(_START_TIMEOUT)
         agent.address(_START_TIMEOUT)
-        return self.dashboard
 
     def train(
         self, *, steps: int, checkpoint_every: int, faults: int, seed: int, ranks: int
@@ -103,7 +102,7 @@ class Demo:
             HEADWAY_RUN=RUN_NAME,
             HEADWAY_RUN_ID=started,
         )
-        with CollectorClient(ClientSettings(endpoint=self._endpoint)) as client:
+        with CollectorClient(ClientSettings(endpoint=self.collector)) as client:
             progress = Progress()
             while (status := self._training.status()) is None:
                 self._check_services()
