@@ -230,7 +230,10 @@ def test_rule_6_a_later_attempt_revises_an_abandoned_run():
         {120 + DAY}-{130 + DAY} steps 11
     """
     )
-    assert book(text, 110 + DAY).elapsed == 110 * SECOND
+    before = book(text, 110 + DAY)
+    assert (before.state, before.elapsed) == ("abandoned", 110 * SECOND)
+    assert "revised_after_abandonment" in book(text, 130 + DAY).flags
+    assert "revised_after_abandonment" not in before.flags
     assert spent(text, 130 + DAY) == {"productive": 110, "down": 20 + DAY}
 
 

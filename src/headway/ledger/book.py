@@ -247,6 +247,7 @@ class _Accounting:
         base = "startup" if earlier is None else "restart"
         pieces = idle_pieces(start, end, self.launching, base, in_process, lead, self.book.held)
         if silence < end:
+            self.book.flags.append("revised_after_abandonment")
             quiet = idle_pieces(silence, end, (), base, False, None, self.book.held)
             pieces = [*clip(pieces, start, silence), *quiet]
         self.book.between += pieces
