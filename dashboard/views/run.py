@@ -1,5 +1,8 @@
 """The Run page: how much of one run's time became progress, and what happened to the rest."""
 
+from collections.abc import Mapping
+from typing import Any
+
 import plotly.graph_objects as go  # type: ignore[import-untyped]  # it ships no types
 import streamlit as st
 
@@ -281,9 +284,9 @@ def _incidents(report: charts.Report) -> None:
             one["state"],
             plain(one["cause"]),
             UNKNOWN if one["layer"] is None else plain(one["layer"]),
-            UNKNOWN if one["suspect_rank"] is None else f"rank {one['suspect_rank']}",
+            _suspect(one),
             "not yet" if one["recovered"] is None else duration(one["recovered"] - one["opened"]),
-            counted(one["rollback_steps"], "step"),
+            UNKNOWN if one["rollback_steps"] is None else counted(one["rollback_steps"], "step"),
             next(iter(one["evidence"]), ""),
         )
         for one in reversed(report["incidents"][-_MOST_INCIDENTS:])
@@ -291,6 +294,13 @@ def _incidents(report: charts.Report) -> None:
     st.html(markup.table("Incidents", columns, rows, wide=(8,)))
     if len(report["incidents"]) > len(rows):
         st.caption(f"The newest {len(rows)} of {count(len(report['incidents']))}.")
+
+
+def _suspect(incident: Mapping[str, Any]) -> str:
+    """Return whom the evidence accuses; of a preemption, for one, there is nobody."""
+    if incident["suspect_rank"] is not None:
+        return f"rank {incident['suspect_rank']}"
+    return str(incident["suspect_node"] or "none")
 
 
 def _problems(report: charts.Report) -> None:

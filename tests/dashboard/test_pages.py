@@ -1,5 +1,6 @@
 """The pages say what the collector's API says, in a real session against a real port."""
 
+import dataclasses
 import json
 import re
 import socket
@@ -92,6 +93,21 @@ def test_the_run_page_draws_the_ledger_that_the_report_holds() -> None:
     productive = ENDED.report["categories"]["productive"] / ENDED.report["elapsed_ns"]
     assert ledger["x"][-1] == pytest.approx(100 * productive)
     assert sum(ledger["x"][1:]) == pytest.approx(100)
+
+
+def test_an_incident_without_a_suspect_or_a_known_rollback_says_so_and_a_node_alone_is_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    first, second, *_ = ENDED.report["incidents"]
+    nobody = {"suspect_rank": None, "suspect_node": None, "rollback_steps": None}
+    told = [first | nobody, second | {"suspect_rank": None, "suspect_node": "node-7"}]
+    run = dataclasses.replace(ENDED, report=ENDED.report | {"incidents": told})
+    with collector([run]) as address:
+        _served(monkeypatch, address)
+        cells = re.findall(r"<td[^>]*>([^<]*)", _html(_open(_run)))
+
+    assert {"none", "node-7", "unknown"} <= set(cells)
+    assert "unknown steps" not in cells
 
 
 @pytest.mark.usefixtures("three_runs")
