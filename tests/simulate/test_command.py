@@ -38,7 +38,7 @@ def test_without_a_preset_they_are_listed_and_a_wrong_one_is_refused(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert cli.main(["simulate"]) == 0
-    assert "fleet-54-days\n" in capsys.readouterr().out
+    assert "fleet-54-days          16,384 GPUs, 54 d 0 h\n" in capsys.readouterr().out
 
     assert cli.main(["simulate", "sunny"]) == 2
     said = capsys.readouterr().err

@@ -15,6 +15,7 @@ from headway.settings import AgentSettings
 
 if TYPE_CHECKING:
     from headway.simulate import Simulated
+    from headway.simulate.plan import Plan
 
 _UNUSED = ("spool", "interval", "clock_interval", "host", "port", "state")
 
@@ -53,7 +54,8 @@ def run(arguments: argparse.Namespace) -> int:
     from headway.simulate.presets import PRESETS
 
     if arguments.preset is None:
-        print("\n".join(PRESETS))
+        for name, make in PRESETS.items():
+            print(f"{name:<22} {_size(make(arguments.seed))}")
         return 0
     if arguments.preset not in PRESETS:
         raise Refusal(
@@ -120,6 +122,13 @@ def comparison(made: "Simulated") -> dict[str, Any]:
             "incidents": dict(Counter(incident.cause for incident in incidents(read))),
         },
     }
+
+
+def _size(plan: "Plan") -> str:
+    from headway.wording import count, counted, duration
+
+    length = counted(plan.target_step, "step") if plan.duration is None else duration(plan.duration)
+    return f"{count(plan.nodes * plan.gpus_per_node)} GPUs, {length}"
 
 
 def _write(events: Sequence[Envelope], file: IO[str]) -> None:
