@@ -220,3 +220,20 @@ def test_rule_18_where_no_phase_was_recorded_the_checkpoint_tells_what_it_blocke
     unrecorded, recorded = text.format(phase=""), text.format(phase="55-60 phase checkpoint_save")
     assert spent(unrecorded, 110) == {"productive": 100, "checkpoint_save": 10}
     assert spent(recorded, 110) == {"productive": 101, "checkpoint_save": 5, "unattributed": 4}
+
+
+def test_an_attempt_says_what_ended_it():
+    text = """
+        0       attempt A launcher
+        0-10    steps 1-10
+        10      stop preemption
+        11      exit code=0 by=itself
+        20      attempt B launcher
+        25      exit code=1 by=itself
+        30      attempt C launcher
+        31-41   steps 11-20
+        41      exit signal=9
+        50      attempt D launcher
+    """
+    told = [attempt.ended_by for attempt in book(text, 60).attempts]
+    assert told == ["stop", "fault", "fault", None]

@@ -283,7 +283,7 @@ class Ledger:
             first_step=first,
             last_step=last,
             world_size=attempt.world_size or len(attempt.ranks),
-            ended_by=_ended_by(attempt.faults, attempt.stops, alive),
+            ended_by=_ended_by(account, alive),
         )
 
     def intervals(self) -> list[Interval]:
@@ -315,9 +315,9 @@ def _durable(book: Book) -> list[Checkpoint]:
     ]
 
 
-def _ended_by(faults: Sequence[object], stops: Sequence[object], alive: bool) -> str | None:
+def _ended_by(account: Account, alive: bool) -> str | None:
     if alive:
         return None
-    if faults:
+    if account.broken.fault is not None:
         return "fault"
-    return "stop" if stops else None
+    return "stop" if account.attempt.stops else None
