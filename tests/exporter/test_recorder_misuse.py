@@ -35,15 +35,6 @@ from recording import Clock, environment, of, read, record, step_numbers, steps
 SECOND = 1_000_000_000
 
 
-@pytest.fixture(autouse=True)
-def _no_launcher(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in list(os.environ):
-        if name.startswith(("HEADWAY_", "SLURM_", "TORCHELASTIC_", "NVRX_")):
-            monkeypatch.delenv(name)
-    for name in ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE"):
-        monkeypatch.delenv(name, raising=False)
-
-
 def kinds(folder: Path) -> list[str]:
     return [event.kind for event in of(folder, Misuse)]
 
