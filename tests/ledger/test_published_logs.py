@@ -2,12 +2,14 @@
 
 import csv
 import json
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from headway import events as e
+from headway.collector.ledgers import Ledgers
 from headway.formulas import alternatives, slowdown
 from headway.ledger import ledger
 from timeline import SECOND, Timeline, at
@@ -135,3 +137,20 @@ def test_the_published_event_log_gives_their_figure_and_ours_beside_it():
     assert book.training_goodput.high == pytest.approx(sure + doubt, abs=1e-7)
     assert book.newest_step == 10_000
     assert book.steps.rework == 0
+
+
+def test_rule_4_counts_of_completed_steps_become_steps_from_1():
+    # "loaded 25" means that 25 steps are done and the next is the 26th, as "finished 50" means 50
+    book = ledger(worked_example(), at(200 * 60))
+    told = [(a.resumed, a.first_step, a.last_step) for a in book.attempts]
+    assert told == [(25, 26, 70), (50, 51, 75)]
+    assert book.first_base == 25
+    assert (book.steps.executed, book.steps.rework) == (70, 20)
+
+
+def test_rule_4_two_runs_in_one_stream_are_two_ledgers():
+    mixed = Ledgers(lambda: at(400 * 60))
+    second = [replace(event, run="other", producer="other") for event in worked_example()]
+    mixed.add([event for pair in zip(worked_example(), second, strict=True) for event in pair])
+    assert sorted(s.ledger.run for s in mixed.snapshots()) == ["other", "run"]
+    assert all(s.report["attempts"] == 2 for s in mixed.snapshots())
