@@ -58,16 +58,16 @@ def report(ledger: Ledger) -> dict[str, Any]:
         "elapsed_ns": ledger.elapsed,
         "categories": dict(ledger.categories),
         "parts": {name: dict(parts) for name, parts in ledger.parts.items()},
-        "training_goodput": _bounds(training),
-        "infrastructure_goodput": _bounds(infrastructure),
+        "training_goodput": bounds(training),
+        "infrastructure_goodput": bounds(infrastructure),
         "gpu_time": _gpu_time(ledger, "held"),
         "gpu_time_requested": _gpu_time(ledger, "requested")
         if ledger.book.requested.times
         else None,
         "checkpoint_efficiency": checkpoint_efficiency(ledger.categories),
         "formulas": {
-            "training_goodput": _formula(TRAINING_FORMULA, training),
-            "infrastructure_goodput": _formula(INFRASTRUCTURE_FORMULA, infrastructure),
+            "training_goodput": formula_object(TRAINING_FORMULA, training),
+            "infrastructure_goodput": formula_object(INFRASTRUCTURE_FORMULA, infrastructure),
             "checkpoint_efficiency": {"formula": CHECKPOINT_FORMULA},
         },
         "alternatives": [_alternative(figure) for figure in alternatives(ledger)],
@@ -120,11 +120,13 @@ def interval_objects(intervals: Sequence[Interval]) -> list[dict[str, Any]]:
     return [asdict(interval) for interval in intervals]
 
 
-def _bounds(ratio: Range) -> dict[str, float | None]:
+def bounds(ratio: Range) -> dict[str, float | None]:
+    """Return the two ends of a ratio as JSON values."""
     return {"low": ratio.low, "high": ratio.high}
 
 
-def _formula(formula: str, ratio: Range) -> dict[str, Any]:
+def formula_object(formula: str, ratio: Range) -> dict[str, Any]:
+    """Return what a ratio was computed from as JSON values, in ns."""
     return {
         "formula": formula,
         "numerator_ns": list(ratio.numerator),
@@ -162,8 +164,8 @@ def _gpu_time(ledger: Ledger, weight: Literal["held", "requested"]) -> dict[str,
         "gpus": ledger.num_gpus,
         "elapsed_gpu_ns": whole,
         "categories": totals,
-        "training_goodput": _bounds(goodput(totals, whole, "training", good)),
-        "infrastructure_goodput": _bounds(goodput(totals, whole, "infrastructure", good)),
+        "training_goodput": bounds(goodput(totals, whole, "training", good)),
+        "infrastructure_goodput": bounds(goodput(totals, whole, "infrastructure", good)),
     }
 
 

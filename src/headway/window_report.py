@@ -6,6 +6,7 @@ from typing import Any
 from headway.ledger import Ledger, Range
 from headway.ledger.ratios import checkpoint_efficiency
 from headway.metrics import INFRASTRUCTURE_FORMULA, TRAINING_FORMULA
+from headway.report import bounds, formula_object
 from headway.windows import Window, sliding, window
 
 
@@ -50,10 +51,4 @@ def _window(part: Window) -> dict[str, Any]:
 
 
 def _ratio(ratio: Range, formula: str) -> dict[str, Any]:
-    return {
-        "low": ratio.low,
-        "high": ratio.high,
-        "formula": formula,
-        "numerator_ns": list(ratio.numerator),
-        "denominator_ns": ratio.denominator,
-    }
+    return {**bounds(ratio), **formula_object(formula, ratio)}

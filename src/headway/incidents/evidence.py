@@ -21,7 +21,7 @@ from headway.incidents.hangs import (
     stall,
 )
 from headway.incidents.model import Evidence, Seen, Source, Verdict
-from headway.incidents.reading import Reading, last_step_end, node_of
+from headway.incidents.reading import Reading, node_of
 from headway.ledger.account import Account
 from headway.ledger.breakage import WATCHDOGS, fault_start, is_breakage
 
@@ -71,7 +71,7 @@ def failure(reading: Reading, position: int) -> Failure:
 def observed(reading: Reading, position: int) -> list[Evidence]:
     """Return what was observed of an attempt's end, first fault first."""
     account = reading.accounts[position]
-    attempt, since = account.attempt, last_step_end(account)
+    attempt, since = account.attempt, account.last_step_end
     name = attempt.identity
     found = []
     for time, rank, fault in attempt.faults:
@@ -94,7 +94,7 @@ def observed(reading: Reading, position: int) -> list[Evidence]:
             began = max(time, since)
             seen = Seen(began, began, reading.rank(stop), None, name, reading.source(stop))
             found.append(of_stop(seen, stop))
-    alive = reading.is_alive(position)
+    alive = reading.ledger.is_alive(position)
     if alive:
         found += silent_ranks(account)
     else:

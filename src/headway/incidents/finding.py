@@ -120,7 +120,7 @@ def _breaks(reading: Reading, position: int) -> bool:
         return stopped and fault is not None and end is not None and fault < end
     if fault is not None:
         return True
-    if reading.is_alive(position) and account.steps is not None:
+    if reading.ledger.is_alive(position) and account.steps is not None:
         return bool(observed(reading, position))
     return bool(account.attempt.stops and account.attempt.exits) or (
         account.steps is None and account.attempt.ended
@@ -253,7 +253,7 @@ def _identity(run: str, attempt: str) -> str:
 
 def _open_phase(reading: Reading, position: int) -> OpenPhase | None:
     """Return the phase that a living attempt has been in for longest."""
-    if not reading.is_alive(position):
+    if not reading.ledger.is_alive(position):
         return None
     account = reading.accounts[position]
     states = [doing(account, rank, reading.ledger.as_of) for rank in sorted(account.attempt.ranks)]

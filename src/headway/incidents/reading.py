@@ -21,7 +21,6 @@ from headway.ledger.account import Account
 from headway.ledger.attempts import Attempt, Phase
 from headway.ledger.checkpoints import Checkpoint
 from headway.ledger.intake import Stamped
-from headway.ledger.lineage import parent_of
 
 _TELLING = (Fault, RankExited, AttemptEnded, StopAnnounced)
 
@@ -78,11 +77,6 @@ class Reading:
         high = bisect_right(self._failed_loads, (end, "\U0010ffff"))
         return self._failed_loads[high - 1][1] if high > low else None
 
-    def is_alive(self, position: int) -> bool:
-        """Whether an attempt may still go on."""
-        last = position == len(self.accounts) - 1
-        return last and self.ledger.end is None and not self.accounts[position].attempt.ended
-
     def own_highest(self, position: int) -> int:
         """Return the highest step that an attempt itself completed."""
         return self._own[position]
@@ -103,17 +97,12 @@ class Reading:
             limit = segment.base if limit is None else min(limit, segment.base)
             if limit <= base:
                 break
-            position = parent_of(position, limit, book.chain, book.attempts, book.saves_by_identity)
+            position = book.ancestry.parent(position, limit)
 
 
 def _highest(account: Account) -> int:
     """Return the highest step that an attempt completed."""
     return 0 if account.steps is None else int(account.steps.number.max())
-
-
-def last_step_end(account: Account) -> int:
-    """Return the end of the last completed step, else the begin of the attempt."""
-    return account.attempt.begin if account.steps is None else account.steps.last_end
 
 
 def phases_of(account: Account, rank: int) -> list[Phase]:

@@ -256,6 +256,11 @@ class Account:
         return found
 
     @property
+    def last_step_end(self) -> int:
+        """End of the last completed step, else the begin of the attempt."""
+        return self.attempt.begin if self.steps is None else self.steps.last_end
+
+    @property
     def last_row(self) -> int | None:
         """Row of the last completed step."""
         return None if self.steps is None else len(self.steps.end) - 1

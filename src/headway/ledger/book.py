@@ -21,7 +21,7 @@ from headway.ledger.group import GroupSteps, group_steps
 from headway.ledger.growth import grown
 from headway.ledger.idle import Held, idle_pieces, launches
 from headway.ledger.intake import DAY, Intake, Stamped
-from headway.ledger.lineage import Segment, segments_of, survival
+from headway.ledger.lineage import Ancestry, Segment, segments_of
 from headway.ledger.model import Problem
 from headway.ledger.overlap import resolve
 from headway.ledger.pace import Pace
@@ -42,7 +42,7 @@ class Book:
     accounts: list[Account] = field(default_factory=list)
     chain: list[Segment] = field(default_factory=list)
     saves: list[checkpoints.Checkpoint] = field(default_factory=list)
-    saves_by_identity: dict[str, list[checkpoints.Checkpoint]] = field(default_factory=dict)
+    ancestry: Ancestry = field(default_factory=lambda: Ancestry([], [], {}))
     between: list[Piece] = field(default_factory=list)
     held: Held = field(default_factory=lambda: Held([]))
     requested: Held = field(default_factory=lambda: Held([]))
@@ -117,8 +117,9 @@ class BookReader:
             told.saves_by_identity = defaultdict(list)
             for save in told.saves:
                 told.saves_by_identity[save.identity].append(save)
-        book.saves, book.saves_by_identity = told.saves, told.saves_by_identity
-        book.problems += survival(book.chain, attempts, book.saves_by_identity)
+        book.saves = told.saves
+        book.ancestry = Ancestry(book.chain, attempts, told.saves_by_identity)
+        book.problems += book.ancestry.mark_survival()
         for one, segments in zip(derived, chains, strict=True):
             if one.segments != segments:
                 # a ledger given out before keeps what survived then
@@ -228,8 +229,7 @@ class _Accounting:
         """Whether the living processes bring the run back themselves, as far as is known yet."""
         if following is not None:
             return following.layer == "in_process"
-        since = earlier.attempt.begin if earlier.steps is None else earlier.steps.last_end
-        spoke = self.wrapper_spoke is not None and self.wrapper_spoke >= since
+        spoke = self.wrapper_spoke is not None and self.wrapper_spoke >= earlier.last_step_end
         return spoke and self.span.end is None
 
     def _idle(self, start: int, end: int, following: Attempt | None) -> None:
@@ -247,7 +247,8 @@ class _Accounting:
         base = "startup" if earlier is None else "restart"
         pieces = idle_pieces(start, end, self.launching, base, in_process, lead, self.book.held)
         if silence < end:
-            self.book.flags.append("revised_after_abandonment")
+            if "revised_after_abandonment" not in self.book.flags:
+                self.book.flags.append("revised_after_abandonment")
             quiet = idle_pieces(silence, end, (), base, False, None, self.book.held)
             pieces = [*clip(pieces, start, silence), *quiet]
         self.book.between += pieces

@@ -88,84 +88,71 @@ def segments_of(attempt: Attempt, done: GroupSteps | None) -> list[Segment]:
     return [segment for _, segment in sorted(known.items())]
 
 
-def survival(
-    chain: Sequence[Segment],
-    attempts: Sequence[Attempt],
-    checkpoints: Mapping[str, Sequence[Checkpoint]],
-) -> list[Problem]:
-    """Mark in each segment the last step that survives; return what does not fit.
+class Ancestry:
+    """Which segment each segment was trained from."""
 
-    The newest state is the latest segment with a step or a `resumed`.
-    """
-    problems: list[Problem] = []
-    trained = _positions(chain, attempts)
-    position: int | None = len(chain) - 1 if chain else None
-    limit: int | None = None
-    while position is not None:
+    def __init__(
+        self,
+        chain: Sequence[Segment],
+        attempts: Sequence[Attempt],
+        checkpoints: Mapping[str, Sequence[Checkpoint]],
+    ) -> None:
+        self._chain = chain
+        self._checkpoints = checkpoints
+        self._trained: dict[State, list[int]] = {}
+        """Which segments, in order, were trained from a state of an attempt."""
+        for position, segment in enumerate(chain):
+            state = attempts[segment.attempt].identity, segment.opened
+            self._trained.setdefault(state, []).append(position)
+
+    def mark_survival(self) -> list[Problem]:
+        """Mark in each segment the last step that survives; return what does not fit.
+
+        The newest state is the latest segment with a step or a `resumed`.
+        """
+        problems: list[Problem] = []
+        position: int | None = len(self._chain) - 1 if self._chain else None
+        limit: int | None = None
+        while position is not None:
+            segment = self._chain[position]
+            segment.on_chain = True
+            last = segment.base if segment.last is None else segment.last
+            segment.survives = last if limit is None else min(last, limit)
+            limit = segment.base if limit is None else min(limit, segment.base)
+            position = self._parent(position, segment.base, problems)
+        return problems
+
+    def parent(self, position: int, limit: int) -> int | None:
+        """Return the segment that holds step `limit` of the state a segment trained from."""
+        return self._parent(position, limit, [])
+
+    def _before(self, position: int, save: Checkpoint) -> int | None:
+        """Return the last segment before a position that can have written a save."""
+        listed = self._trained.get((save.attempt, save.opened), ())
+        earlier = bisect_left(listed, position)
+        return listed[earlier - 1] if earlier else None
+
+    def _parent(self, position: int, limit: int, problems: list[Problem]) -> int | None:
+        """Return the earlier segment that holds a step, and tell what does not fit."""
+        chain = self._chain
         segment = chain[position]
-        segment.on_chain = True
-        last = segment.base if segment.last is None else segment.last
-        segment.survives = last if limit is None else min(last, limit)
-        limit = segment.base if limit is None else min(limit, segment.base)
-        position = _parent(position, segment.base, chain, trained, checkpoints, problems)
-    return problems
-
-
-def _positions(
-    chain: Sequence[Segment], attempts: Sequence[Attempt]
-) -> Mapping[State, Sequence[int]]:
-    """Return which segments, in order, were trained from a state of an attempt."""
-    found: dict[State, list[int]] = {}
-    for position, segment in enumerate(chain):
-        found.setdefault((attempts[segment.attempt].identity, segment.opened), []).append(position)
-    return found
-
-
-def _before(position: int, trained: Mapping[State, Sequence[int]], save: Checkpoint) -> int | None:
-    """Return the last segment before a position that can have written a save."""
-    listed = trained.get((save.attempt, save.opened), ())
-    earlier = bisect_left(listed, position)
-    return listed[earlier - 1] if earlier else None
-
-
-def parent_of(
-    position: int,
-    limit: int,
-    chain: Sequence[Segment],
-    attempts: Sequence[Attempt],
-    checkpoints: Mapping[str, Sequence[Checkpoint]],
-) -> int | None:
-    """Return the segment that holds step `limit` of the state a segment trained from."""
-    return _parent(position, limit, chain, _positions(chain, attempts), checkpoints, [])
-
-
-def _parent(
-    position: int,
-    limit: int,
-    chain: Sequence[Segment],
-    trained: Mapping[State, Sequence[int]],
-    checkpoints: Mapping[str, Sequence[Checkpoint]],
-    problems: list[Problem],
-) -> int | None:
-    """Return the earlier segment that holds a step, and tell what does not fit."""
-    segment = chain[position]
-    if limit <= 0:
+        if limit <= 0:
+            return None
+        if segment.checkpoint is not None:
+            saves = self._checkpoints.get(segment.checkpoint, ())
+            known = [save for save in saves if self._before(position, save) is not None]
+            save = writer(known, segment.time)
+            if save is not None:
+                return self._before(position, save)
+            if not saves:
+                detail = f"resumed from {segment.checkpoint!r}, which nobody scheduled"
+                problems.append(Problem(kind="unknown_checkpoint", detail=detail))
+        for earlier in range(position - 1, -1, -1):
+            candidate = chain[earlier]
+            if candidate.last is not None and candidate.base < limit <= candidate.last:
+                return earlier
+        highest = max((s.last for s in chain[:position] if s.last is not None), default=0)
+        if segment.completed is not None and limit > highest > 0:
+            detail = f"resumed at step {limit}, above the highest step {highest}"
+            problems.append(Problem(kind="resume_above_highest", detail=detail))
         return None
-    if segment.checkpoint is not None:
-        saves = checkpoints.get(segment.checkpoint, ())
-        known = [save for save in saves if _before(position, trained, save) is not None]
-        save = writer(known, segment.time)
-        if save is not None:
-            return _before(position, trained, save)
-        if not saves:
-            detail = f"resumed from {segment.checkpoint!r}, which nobody scheduled"
-            problems.append(Problem(kind="unknown_checkpoint", detail=detail))
-    for earlier in range(position - 1, -1, -1):
-        candidate = chain[earlier]
-        if candidate.last is not None and candidate.base < limit <= candidate.last:
-            return earlier
-    highest = max((s.last for s in chain[:position] if s.last is not None), default=0)
-    if segment.completed is not None and limit > highest > 0:
-        detail = f"resumed at step {limit}, above the highest step {highest}"
-        problems.append(Problem(kind="resume_above_highest", detail=detail))
-    return None
