@@ -1,5 +1,7 @@
 """What the ledger of a text timeline says, in seconds."""
 
+from collections.abc import Mapping, Sequence
+
 from headway.ledger import Ledger, ledger
 from timeline import SECOND, at, timeline
 
@@ -11,10 +13,19 @@ def book(text: str, as_of: float) -> Ledger:
     return found
 
 
-def spent(text: str, as_of: float) -> dict[str, float]:
-    """Return seconds per category, those with any."""
-    amounts = book(text, as_of).categories.items()
-    return {name: amount / SECOND for name, amount in amounts if amount}
+def in_seconds(amounts: Mapping[str, int]) -> dict[str, float]:
+    """Return amounts of ns in seconds, those with any."""
+    return {name: amount / SECOND for name, amount in amounts.items() if amount}
+
+
+def spent(text: str, as_of: float, parts: Sequence[str] = ()) -> dict[str, float]:
+    """Return seconds per category, those with any, and of each named part `category/part`."""
+    found = book(text, as_of)
+    told = in_seconds(found.categories)
+    for name in parts:
+        category, part = name.split("/")
+        told[name] = found.parts.get(category, {}).get(part, 0) / SECOND
+    return told
 
 
 def parts(text: str, as_of: float, category: str) -> dict[str, float]:

@@ -3,7 +3,7 @@
 import pytest
 
 from headway.ledger.ratios import checkpoint_efficiency
-from reckoning import book
+from reckoning import book, in_seconds
 from timeline import SECOND, at
 
 RUN = """
@@ -68,7 +68,7 @@ def test_rule_27_gpu_time_weighs_the_gpus_held_and_tells_the_spare_ones():
         200-210 steps 11
     """
     spent = book(text, 210).gpu_time()
-    seconds = {name: amount / SECOND for name, amount in spent.items() if amount}
+    seconds = in_seconds(spent)
     assert seconds == {
         "productive": 600 + 40,
         "down": 50 * 6 + 50 * 4,
@@ -133,9 +133,9 @@ def test_rule_27_requested_gpus_weigh_the_queue_and_an_elastic_run_by_what_it_as
         210-310  steps 101-200
     """
     found = book(text, 310)
-    held = {name: amount / SECOND for name, amount in found.gpu_time().items() if amount}
+    held = in_seconds(found.gpu_time())
     assert held == {"productive": 800 + 400, "restart": 40}
-    asked = {name: n / SECOND for name, n in found.gpu_time("requested").items() if n}
+    asked = in_seconds(found.gpu_time("requested"))
     assert asked == {"productive": 800 + 400, "down": 800, "restart": 40, "spare": 4 * 110}
 
 

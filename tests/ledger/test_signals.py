@@ -6,20 +6,10 @@ from pathlib import Path
 import pytest
 
 from headway.ledger import Timeline, ledger
+from reckoning import book, in_seconds, spent
 from timeline import SECOND, at, timeline
 
 TABLE = Path(__file__).parents[2] / "docs" / "signals.md"
-
-
-def spent(text, as_of, parts=()):
-    """Return seconds per category of a timeline, and of the named parts `category/part`."""
-    book = ledger(timeline(text), at(as_of))
-    found = {name: amount / SECOND for name, amount in book.categories.items() if amount}
-    for name in parts:
-        category, part = name.split("/")
-        found[name] = book.parts.get(category, {}).get(part, 0) / SECOND
-    assert sum(book.categories.values()) == book.elapsed
-    return found
 
 
 def killed_rank():
@@ -267,19 +257,16 @@ def silent_rank_while_others_step():
 
 
 def standby_node():
-    book = ledger(
-        timeline(
-            """
-            0        allocation 12
-            0        attempt A launcher world=8
-            0-100    steps 1-100
-            """
-        ),
-        at(100),
+    found = book(
+        """
+        0        allocation 12
+        0        attempt A launcher world=8
+        0-100    steps 1-100
+        """,
+        100,
     )
-    assert book.categories["productive"] == 100 * SECOND
-    held = {name: amount / SECOND for name, amount in book.gpu_time().items() if amount}
-    assert held == {"productive": 800, "spare": 400}
+    assert in_seconds(found.categories) == {"productive": 100}
+    assert in_seconds(found.gpu_time()) == {"productive": 800, "spare": 400}
 
 
 def launcher_that_logs_while_nothing_moves():
@@ -545,11 +532,10 @@ def abandoned_run():
         50      finalized c50
         """
     day = 24 * 3600
-    assert ledger(timeline(text), at(100 + day - 1)).state == "running"
-    book = ledger(timeline(text), at(100 + day))
-    assert (book.state, book.elapsed) == ("abandoned", 100 * SECOND)
-    assert book.categories["productive"] == 50 * SECOND
-    assert book.categories["rolled_back"] == 50 * SECOND
+    assert book(text, 100 + day - 1).state == "running"
+    found = book(text, 100 + day)
+    assert (found.state, found.elapsed) == ("abandoned", 100 * SECOND)
+    assert in_seconds(found.categories) == {"productive": 50, "rolled_back": 50}
 
 
 def clean_end():

@@ -7,6 +7,7 @@ import pytest
 from headway.formulas import alternatives
 from headway.ledger import ledger
 from headway.windows import HOUR, arrival, sliding, window
+from reckoning import in_seconds
 from timeline import SECOND, at, timeline
 
 OUTAGE = """
@@ -24,10 +25,6 @@ OUTAGE = """
     270      resumed 100 from=c100
     270-370  steps 101-200
     """
-
-
-def in_seconds(amounts):
-    return {name: amount / SECOND for name, amount in amounts.items() if amount}
 
 
 def test_a_window_cuts_intervals_at_its_edges_with_all_later_knowledge():

@@ -2,11 +2,8 @@
 
 from headway.incidents import incidents, restarts
 from headway.ledger import ledger
+from reckoning import in_seconds
 from timeline import SECOND, at, timeline
-
-
-def in_seconds(amounts):
-    return {name: amount / SECOND for name, amount in amounts.items() if amount}
 
 
 def test_a_dead_rank_costs_its_stall_the_restart_the_load_and_the_rollback():
