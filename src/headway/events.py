@@ -90,6 +90,27 @@ CAUSES = (
 )
 """Every class of incident."""
 TIERS = ("memory", "local", "shared")
+GPU_FAULT_CLASSES = (
+    "application",
+    "reset",
+    "reboot",
+    "replace",
+    "watch",
+    "consequence",
+)
+"""What a GPU fault asks for: nothing of the machine, or what has to be done to the GPU or node."""
+GPU_FAULT_KINDS = (
+    "lost",
+    "fallen_off_bus",
+    "reset_required",
+    "gsp_heartbeat",
+    "query_hung",
+    "ecc_uncorrected",
+    "row_remap_failed",
+    "page_retirement",
+    "recovery_action",
+    "xid_changed",
+)
 END_REASONS = ("completed", "failed", "stopped")
 
 _NANOSECONDS = "ns"
@@ -198,6 +219,9 @@ class AttemptStarted(Event):
     slurm_restarts: Annotated[int | None, Described("SLURM_RESTART_COUNT, as evidence only.")] = (
         None
     )
+    visible_devices: Annotated[
+        str | None, Described("CUDA_VISIBLE_DEVICES of the process, as evidence only.")
+    ] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -302,6 +326,17 @@ class CheckpointScheduled(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CheckpointStaged(Event):
+    """The state is copied, so that training may change it again; the time is the copy's end."""
+
+    name: ClassVar[str] = "checkpoint.staged"
+    checkpoint: Annotated[str, Described("Identity of the checkpoint within the run.")]
+    step: Annotated[int, Described("Optimizer steps in the saved state.", "steps")]
+    duration: Annotated[int | None, Described("Time the copy took.", _NANOSECONDS)] = None
+    bytes_staged: Annotated[int | None, Described("Bytes copied by this rank.", "bytes")] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CheckpointFinalized(Event):
     """A checkpoint's completion was observed: from now on it is durable (claimed)."""
 
@@ -398,6 +433,58 @@ class RestartPhase(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RestartBudget(Event):
+    """How many more restarts a layer allows, each time that it is known."""
+
+    name: ClassVar[str] = "restart.budget"
+    layer: Annotated[str, Described("Which layer restarts.", choices=LAYERS)]
+    remaining: Annotated[int, Described("Restarts left.", "restarts")]
+    limit: Annotated[int | None, Described("Restarts allowed in all.", "restarts")] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankDevice(Event):
+    """The GPU, or the slice of one, on which a rank works."""
+
+    name: ClassVar[str] = "rank.device"
+    device: Annotated[str, Described("GPU's UUID.")]
+    pci_address: Annotated[str | None, Described("GPU's PCI address.")] = None
+    local_rank: Annotated[int | None, Described("Rank within the node.")] = None
+    slice: Annotated[str | None, Described("UUID of the MIG slice.")] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GpuPresent(Event):
+    """A GPU of the node, as its driver lists it; said again when anything of it changes."""
+
+    name: ClassVar[str] = "gpu.present"
+    device: Annotated[str, Described("GPU's UUID.")]
+    pci_address: Annotated[str, Described("GPU's PCI address.")]
+    index: Annotated[int, Described("Number of the GPU on its node.")]
+    product: Annotated[str | None, Described("Name of the product.")] = None
+    serial: Annotated[str | None, Described("Serial number of the board.")] = None
+    driver: Annotated[str | None, Described("Version of the driver.")] = None
+    slices: Annotated[tuple[str, ...], Described("UUIDs of its MIG slices.")] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GpuFault(Event):
+    """A GPU fault that is known by something else than an Xid."""
+
+    name: ClassVar[str] = "gpu.fault"
+    kind: Annotated[str, Described("What was observed.", choices=GPU_FAULT_KINDS)]
+    device: Annotated[str | None, Described("GPU's UUID or PCI address.")] = None
+    source: Annotated[str | None, Described("Who saw it: kernel log, NVML, DCGM, ...")] = None
+    message: Annotated[str | None, Described("Its words.")] = None
+    code: Annotated[int | None, Described("Its raw number, where it has one.")] = None
+    classification: Annotated[
+        str | None, Described("What it asks for.", choices=GPU_FAULT_CLASSES)
+    ] = None
+    policy: Annotated[str | None, Described("Name and version of the policy that says so.")] = None
+    line: Annotated[str | None, Described("The raw kernel line.")] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class GpuXid(Event):
     """The driver reported an Xid."""
 
@@ -408,6 +495,18 @@ class GpuXid(Event):
     process: Annotated[str | None, Described("Its name.")] = None
     message: Annotated[str | None, Described("The driver's words.")] = None
     line: Annotated[str | None, Described("The raw kernel line.")] = None
+    gpu_instance: Annotated[int | None, Described("GPU instance of a MIG slice.")] = None
+    compute_instance: Annotated[int | None, Described("Compute instance of a MIG slice.")] = None
+    sub_code: Annotated[int | None, Described("NVLink 5 sub-code.")] = None
+    recovery_action: Annotated[
+        int | None, Described("Recovery action that Xid 154 names, by NVML's number.")
+    ] = None
+    caused_by: Annotated[int | None, Described("Xid that the driver names as its cause.")] = None
+    repeats: Annotated[int | None, Described("Kernel lines united in this event.", "lines")] = None
+    classification: Annotated[
+        str | None, Described("What it asks for.", choices=GPU_FAULT_CLASSES)
+    ] = None
+    policy: Annotated[str | None, Described("Name and version of the policy that says so.")] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -420,6 +519,12 @@ class GpuSxid(Event):
     fatal: Annotated[bool | None, Described("Whether the driver calls it fatal.")] = None
     link: Annotated[int | None, Described("Link on which it occurred.")] = None
     line: Annotated[str | None, Described("The raw kernel line.")] = None
+    message: Annotated[str | None, Described("The driver's words.")] = None
+    repeats: Annotated[int | None, Described("Kernel lines united in this event.", "lines")] = None
+    classification: Annotated[
+        str | None, Described("What it asks for.", choices=GPU_FAULT_CLASSES)
+    ] = None
+    policy: Annotated[str | None, Described("Name and version of the policy that says so.")] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -441,6 +546,12 @@ class NodeMemory(Event):
     name: ClassVar[str] = "node.memory"
     available: Annotated[int, Described("Memory available.", "bytes")]
     total: Annotated[int | None, Described("Memory installed.", "bytes")] = None
+    pressure: Annotated[
+        float | None, Described("Share of the last 10 s in which some task waited for memory.")
+    ] = None
+    oom_kills: Annotated[
+        int | None, Described("Processes killed for lack of memory since the boot.", "processes")
+    ] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
