@@ -38,6 +38,7 @@ from headway.exporter.shipping import (
 from headway.exporter.spool import Batch, spools
 from headway.exporter.spool_layout import AGENT_MARKER, spool_folder
 from headway.exporter.tailing import Tail
+from headway.exporter.watchers import Watchers, watchers
 from headway.exporter.witness import Witness
 from headway.settings import AgentSettings, SettingError
 
@@ -107,6 +108,7 @@ class Agent:
         self._anchor = clock_anchor(monotonic, time.time_ns)
         self._clock_news = ClockNews(state, boot_id())
         self._witness = Witness(self._folder, os.getpid(), boot_id())
+        self._watchers = Watchers(watchers(settings, self._witness))
         self._tails: dict[str, Tail] = {}
         self._next_beat = 0.0
         self._next_export = 0.0
@@ -133,6 +135,7 @@ class Agent:
 
     def close(self) -> None:
         """Let go of everything."""
+        self._watchers.close()
         self._meter.close()
         self._witness.close()
         self._shipper.close()
@@ -146,6 +149,7 @@ class Agent:
             self._tails[name] = Tail(folders[name], self._positions.get(name))
         for tail in self._tails.values():
             self._watch(tail)
+        self._watchers.poll()
         self._compare_clocks()
         self._witness.forget_all_but({tail.run for tail in self._tails.values() if tail.is_rank})
         if time.monotonic() >= self._next_beat:
@@ -237,6 +241,7 @@ class Agent:
     def _flush(self) -> None:
         """Ship what is there within the deadline; the rest waits for the next agent."""
         self.watch()
+        self._watchers.close()
         self._witness.close()
         self.watch()
         answered = time.monotonic()

@@ -24,7 +24,7 @@ LEAST_CHANGE = 100_000_000
 """Change in ns that is worth a new stamp on every event of the boot."""
 _FILE = "clocks.json"
 
-Key = tuple[str, str | None]
+Key = tuple[str | None, str | None]
 """Run and node."""
 
 
@@ -108,7 +108,7 @@ def _read(path: Path, boot_id: str | None) -> dict[Key, Offset]:
         if content["boot_id"] != boot_id:
             return {}  # its monotonic clock began anew, and so did the offsets
         return {
-            (str(run), node): Offset(offset=int(offset), error=int(error))
+            (run, node): Offset(offset=int(offset), error=int(error))
             for run, node, offset, error in content["told"]
         }
     except FileNotFoundError:

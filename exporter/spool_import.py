@@ -56,7 +56,8 @@ def _import_spool(
         done.unreadable.append(str(spool))
         return
     done.producers += 1
-    done.runs.add(reader.producer.run)
+    if reader.producer.run is not None:
+        done.runs.add(reader.producer.run)
     while True:
         found = reader.read(position, batch)
         shipment = shipper.ship(found.envelopes)

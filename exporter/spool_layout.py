@@ -94,7 +94,8 @@ class Producer:
 
     producer: str
     anchor: int
-    run: str
+    run: str | None
+    """`None` for the node itself."""
     rank: int | None
     node: str | None
     boot_id: str | None
@@ -111,8 +112,9 @@ class Producer:
             found = cls(**{item.name: values[item.name] for item in fields(cls)})
         except (KeyError, TypeError):
             return None
-        plain = (found.producer, found.anchor, found.run, found.process_id)
-        return found if [type(value) for value in plain] == [str, int, str, int] else None
+        plain = (found.producer, found.anchor, found.process_id)
+        fits = [type(value) for value in plain] == [str, int, int]
+        return found if fits and isinstance(found.run, str | None) else None
 
 
 def spool_folder(configured: Path | None) -> Path:

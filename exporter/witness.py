@@ -1,17 +1,20 @@
 """What the agent itself has to say about ranks, written to spools as durable as theirs.
 
-The agent is one producer per run: its events wait in a spool of its own beside the others, are
-shipped like them, and are adopted by the next agent if this one dies. It keeps to the ranks'
-anchor, so that a wall clock that was set in between does not part its times from theirs.
+The agent is one producer per run, and one for the node itself: its events wait in spools of its own
+beside the others, are shipped like them, and are adopted by the next agent if this one dies. It
+keeps to the ranks' anchor, so that a wall clock that was set in between does not part its times
+from theirs.
 """
 
 import logging
+import os
 import time
 import uuid
 from collections.abc import Collection
 from pathlib import Path
 
 from headway.events import Clock, Dropped, Event, Heartbeat, RankExited
+from headway.exporter.identity import clock_anchor, node
 from headway.exporter.spool import Status
 from headway.exporter.spool_layout import Producer
 from headway.exporter.spool_writer import SpoolWriter
@@ -32,8 +35,9 @@ class Witness:
         self._folder = folder
         self._process_id = process_id
         self._boot_id = boot_id
-        self._writers: dict[tuple[str, str | None], dict[int, SpoolWriter]] = {}
-        """The spools of each run and node, by their anchor."""
+        self._writers: dict[tuple[str | None, str | None], dict[int, SpoolWriter]] = {}
+        """The spools of each run and node, by their anchor; those of the node have no run."""
+        self._node: Producer | None = None
 
     def alive(self, rank: Producer, status: Status) -> None:
         """Record that a silent rank is alive, and what it is doing."""
@@ -65,15 +69,33 @@ class Witness:
         """Record how far the clock of a rank's node is off."""
         self._record(event, rank, None, None, time.monotonic_ns())
 
+    def node_event(self, event: Event, *, monotonic: int | None = None) -> None:
+        """Record what is no run's own, such as a line of the kernel; `monotonic` ns, else now."""
+        if self._node is None:
+            self._node = Producer(
+                producer="",
+                anchor=clock_anchor(time.monotonic_ns, time.time_ns),
+                run=None,
+                rank=None,
+                node=node(os.environ),
+                boot_id=self._boot_id,
+                process_id=self._process_id,
+            )
+        now = time.monotonic_ns() if monotonic is None else monotonic
+        self._record(event, self._node, None, None, now)
+
     def forget_all_but(self, runs: Collection[str | None]) -> None:
         """Close the spools of runs that have no rank left on this node."""
-        for key in [key for key in self._writers if key[0] not in runs]:
-            for writer in self._writers.pop(key).values():
-                writer.close(delay=0.0)
+        self._close({key for key in self._writers if key[0] is not None and key[0] not in runs})
 
     def close(self) -> None:
         """Close every spool."""
-        self.forget_all_but(())
+        self._close(set(self._writers))
+
+    def _close(self, keys: Collection[tuple[str | None, str | None]]) -> None:
+        for key in keys:
+            for writer in self._writers.pop(key).values():
+                writer.close(delay=0.0)
 
     def _record(
         self,
@@ -86,7 +108,8 @@ class Witness:
         try:
             writer = self._writer(source)
         except OSError as error:
-            _log.error("cannot record %s of run %s: %s", event.name, source.run, error)
+            owner = f"node {source.node}" if source.run is None else f"run {source.run}"
+            _log.error("cannot record %s of %s: %s", event.name, owner, error)
             return
         wall = time.time_ns() + monotonic - time.monotonic_ns()
         writer.event(event, attempt, rank, monotonic, wall)

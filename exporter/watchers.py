@@ -1,0 +1,61 @@
+"""What looks at the node beside the spools: its memory, its kernel's log, its GPUs.
+
+A watcher looks when the agent's loop asks it to and records what it found through the witness. It
+never blocks, and where it breaks it is left out of that round: shipping goes on.
+"""
+
+import logging
+from collections.abc import Sequence
+from typing import Protocol
+
+from headway.exporter.witness import Witness
+from headway.settings import AgentSettings
+
+_log = logging.getLogger(__name__)
+
+
+class Watcher(Protocol):
+    """Looks at one source of evidence about the node."""
+
+    def poll(self) -> None:
+        """Record what is new; called once per interval of the agent, must not block."""
+
+    def close(self) -> None:
+        """Let go of everything."""
+
+
+class Watchers:
+    """All watchers of a node, none of which can stop the agent."""
+
+    def __init__(self, watching: Sequence[Watcher]) -> None:
+        self.failures = 0
+        """How often one of them raised an exception."""
+        self._watching = list(watching)
+        self._broken: set[int] = set()
+
+    def poll(self) -> None:
+        """Let each look once; what one raises is counted, and logged the first time."""
+        for number, watcher in enumerate(self._watching):
+            try:
+                watcher.poll()
+            except Exception:
+                self.failures += 1
+                if number not in self._broken:
+                    _log.exception("%s failed; the agent goes on", type(watcher).__name__)
+                self._broken.add(number)
+            else:
+                self._broken.discard(number)
+
+    def close(self) -> None:
+        """Close each, whatever the others say."""
+        for watcher in self._watching:
+            try:
+                watcher.close()
+            except Exception:
+                _log.exception("%s could not be closed", type(watcher).__name__)
+        self._watching = []
+
+
+def watchers(settings: AgentSettings, witness: Witness) -> list[Watcher]:
+    """Return what watches this node, as far as the settings want it."""
+    return []
