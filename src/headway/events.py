@@ -498,6 +498,12 @@ class GpuXid(Event):
     gpu_instance: Annotated[int | None, Described("GPU instance of a MIG slice.")] = None
     compute_instance: Annotated[int | None, Described("Compute instance of a MIG slice.")] = None
     sub_code: Annotated[int | None, Described("NVLink 5 sub-code.")] = None
+    unit: Annotated[str | None, Described("Unit of NVLink 5 that reported it.")] = None
+    error_status: Annotated[int | None, Described("Error status of that unit.")] = None
+    fatal: Annotated[bool | None, Described("Whether the driver calls it fatal.")] = None
+    link: Annotated[
+        int | None, Described("NVLink on which it occurred; -1 is all of them.", signed=True)
+    ] = None
     recovery_action: Annotated[
         int | None, Described("Recovery action that Xid 154 names, by NVML's number.")
     ] = None
