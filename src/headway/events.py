@@ -502,7 +502,7 @@ class GpuXid(Event):
     error_status: Annotated[int | None, Described("Error status of that unit.")] = None
     fatal: Annotated[bool | None, Described("Whether the driver calls it fatal.")] = None
     link: Annotated[
-        int | None, Described("NVLink on which it occurred; -1 is all of them.", signed=True)
+        int | None, Described("NVLink on which it occurred; -1 is no particular one.", signed=True)
     ] = None
     recovery_action: Annotated[
         int | None, Described("Recovery action that Xid 154 names, by NVML's number.")
@@ -543,6 +543,57 @@ class GpuSample(Event):
     power: Annotated[float | None, Described("Power draw.", "W")] = None
     memory_used: Annotated[int | None, Described("Memory in use.", "bytes")] = None
     utilization: Annotated[float | None, Described("Share of time with a kernel running.")] = None
+    memory_total: Annotated[int | None, Described("Memory installed.", "bytes")] = None
+    throttle: Annotated[
+        tuple[str, ...] | None,
+        Described("What holds its clocks down; empty where nothing does."),
+    ] = None
+    recovery_action: Annotated[
+        int | None, Described("Recovery action that the driver asks for, by NVML's number.")
+    ] = None
+    ecc_corrected: Annotated[
+        int | None, Described("Corrected memory errors since the driver was loaded.", "errors")
+    ] = None
+    ecc_uncorrected: Annotated[
+        int | None, Described("Uncorrected memory errors since the driver was loaded.", "errors")
+    ] = None
+    remapped_correctable: Annotated[
+        int | None, Described("Rows replaced for corrected errors in its life.", "rows")
+    ] = None
+    remapped_uncorrectable: Annotated[
+        int | None, Described("Rows replaced for uncorrected errors in its life.", "rows")
+    ] = None
+    retirement_pending: Annotated[
+        bool | None, Described("Whether rows or pages wait for a reset to be replaced.")
+    ] = None
+    remap_failed: Annotated[
+        bool | None, Described("Whether a row could not be replaced in its life.")
+    ] = None
+    pcie_replays: Annotated[int | None, Described("PCIe replays since the reset.", "replays")] = (
+        None
+    )
+    nvlinks_up: Annotated[int | None, Described("NVLinks that are up.", "links")] = None
+    nvlink_errors: Annotated[
+        int | None, Described("Errors that its NVLinks have counted.", "errors")
+    ] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NicSample(Event):
+    """State of one port of a network adapter, told when anything of it changed."""
+
+    name: ClassVar[str] = "nic.sample"
+    device: Annotated[str, Described("Name of the adapter on its node.")]
+    port: Annotated[int | None, Described("Port of an InfiniBand adapter.")] = None
+    state: Annotated[str | None, Described("State of the link in the kernel's words.")] = None
+    up: Annotated[bool | None, Described("Whether the link is up.")] = None
+    link_downs: Annotated[
+        int | None, Described("Times the link went down since the last sample.", "times")
+    ] = None
+    counters: Annotated[
+        Mapping[str, Scalar] | None,
+        Described("Error counters that rose since the last sample, and by how much."),
+    ] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

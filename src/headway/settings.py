@@ -65,6 +65,17 @@ class AgentSettings(Settings):
     state: Annotated[Path | None, "Folder for what the agent remembers; default: the spools'."] = (
         None
     )
+    gpus: Annotated[bool, "Watch the node's GPUs through their driver (NVML)."] = True
+    gpu_interval: Annotated[float, "Seconds between two readings of the GPUs."] = 15.0
+    gpu_deadline: Annotated[
+        float, "Seconds after which a question to the GPUs' driver counts as hung."
+    ] = 10.0
+    gpu_exporters: Annotated[
+        str | None,
+        "Addresses of other exporters' GPU metrics (DCGM, NVSentinel, gpud), with commas between.",
+    ] = None
+    nics: Annotated[bool, "Watch the error counters of the network adapters."] = True
+    nic_interval: Annotated[float, "Seconds between two readings of the adapters."] = 30.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
