@@ -465,6 +465,10 @@ class GpuPresent(Event):
     serial: Annotated[str | None, Described("Serial number of the board.")] = None
     driver: Annotated[str | None, Described("Version of the driver.")] = None
     slices: Annotated[tuple[str, ...], Described("UUIDs of its MIG slices.")] = ()
+    instances: Annotated[
+        tuple[str, ...],
+        Described("GPU and compute instance of each slice, such as `2/0`, in the same order."),
+    ] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
