@@ -25,6 +25,7 @@ class DataWaits:
         """Start with none."""
         self._recorder = recorder
         self._timer = timer
+        self._awaited_since = 0
 
     def suppressed(self, failure: Exception) -> None:
         """Count what would have been raised into the training."""
@@ -61,6 +62,24 @@ class DataWaits:
                 timer.slots[_WAIT_END] = _now()
         if not timer.start:
             timer.data_wait += _now() - began
+
+    @harmless
+    def awaited(self) -> None:
+        """Begin to wait for a batch, outside any iterator."""
+        slots = self._timer.slots
+        if slots is not None:
+            slots[_WAIT_START] = self._awaited_since = _now()
+
+    @harmless
+    def arrived(self) -> None:
+        """End the wait that `awaited` began, if there is one."""
+        timer, since = self._timer, self._awaited_since
+        if not since or timer.slots is None:
+            return
+        self._awaited_since = 0
+        timer.slots[_WAIT_END] = end = _now()
+        if not timer.start:  # a wait inside a step is part of the step
+            timer.data_wait += end - since
 
     def end(self) -> None:
         """Record a wait as a phase where something else than its step follows it."""

@@ -28,6 +28,7 @@ from headway.exporter import failures, identity
 from headway.exporter.complaints import Complaints, harmless
 from headway.exporter.data_waits import DataWaits
 from headway.exporter.membership import Membership, imported_by_a_worker, membership
+from headway.exporter.observers import Observer, Observers
 from headway.exporter.phases import Phase, Phases
 from headway.exporter.plain_values import named, plain_fields, plain_int
 from headway.exporter.spool_layout import (
@@ -67,6 +68,7 @@ class Recorder:
         self._writer: SpoolWriter | None = None
         self._unusual = UnusualSteps(self)
         self._timer = self._unusual.timer
+        self.observers = Observers(self)
         self._phases = Phases(self)
         self._waits = DataWaits(self, self._timer)
         self._membership: Membership | None = None
@@ -246,6 +248,14 @@ class Recorder:
         """Yield the batches; the wait for each counts as data wait of the next step."""
         return self._waits.batches(iterable)
 
+    def batch_awaited(self) -> None:
+        """Begin to wait for the next step's batch, for trainers that fetch batches themselves."""
+        self._waits.awaited()
+
+    def batch_arrived(self) -> None:
+        """End the wait that `batch_awaited` began."""
+        self._waits.arrived()
+
     # Facts
 
     @harmless
@@ -284,6 +294,16 @@ class Recorder:
         _live.discard(self)
         atexit.unregister(self._at_exit)
         writer.close(self._exit_delay)
+
+    def observe(self, observer: Observer) -> None:
+        """Tell `observer` of every phase and step from now on, also where nothing is recorded."""
+        self.observers.add(observer)
+        self._unusual.observe()
+
+    @property
+    def open_phases(self) -> tuple[str, ...]:
+        """Names of the phases that are open, the innermost last."""
+        return self._phases.names()
 
     # For the parts of the exporter
 

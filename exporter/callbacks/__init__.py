@@ -1,0 +1,1 @@
+"""Callbacks that record trainings driven by a framework's own trainer."""
