@@ -1,16 +1,9 @@
 """`headway demo`: a real resilient training on this machine, with every service beside it."""
 
 import argparse
-import contextlib
 import json
-import shutil
-import signal
 import sys
-import tempfile
-import time
-from collections.abc import Iterator
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 from headway.cli.refusal import Refusal
@@ -62,6 +55,7 @@ def run(arguments: argparse.Namespace) -> int:
     from headway.cli.demo_run import Demo, outcome
     from headway.cli.ledger_text import print_report
     from headway.cli.processes import adopt_orphans, end_descendants
+    from headway.cli.staging import ignore_signals, signals_raise, state_folder
 
     for name in ("steps", "checkpoint_every", "ranks"):
         if getattr(arguments, name) < 1:
@@ -70,7 +64,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.faults < 0:
         raise Refusal(f"--faults is {arguments.faults}", "give a number from 0 on")
     adopt_orphans()
-    with _signals_raise(), _folder(arguments) as folder:
+    with signals_raise(), state_folder("demo", arguments.keep, once=arguments.once) as folder:
         demo = Demo(folder)
         try:
             demo.start_services()
@@ -90,73 +84,7 @@ def run(arguments: argparse.Namespace) -> int:
                 print(f"dashboard: {demo.dashboard}  (Ctrl-C stops)", file=sys.stderr, flush=True)
                 demo.serve()
         finally:
-            _ignore_signals()
+            ignore_signals()
             demo.stop()
             end_descendants()
     return 0
-
-
-_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-
-
-@contextlib.contextmanager
-def _signals_raise() -> Iterator[None]:
-    """Let SIGINT, SIGTERM and SIGHUP end the demo through its `finally`.
-
-    A script that starts the demo with `&` hands it a SIGINT that is ignored, and yet `kill -INT`
-    must end it; a SIGHUP that is ignored is the wish of `nohup`.
-    """
-
-    def leave(number: int, _: FrameType | None) -> None:
-        raise SystemExit(128 + number)
-
-    before = {number: signal.getsignal(number) for number in _SIGNALS}
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    signal.signal(signal.SIGTERM, leave)
-    if before[signal.SIGHUP] is not signal.SIG_IGN:
-        signal.signal(signal.SIGHUP, leave)
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
-def _ignore_signals() -> None:
-    """Let nothing interrupt the clean-up: an impatient second Ctrl-C would leave children."""
-    for number in _SIGNALS:
-        signal.signal(number, signal.SIG_IGN)
-
-
-@contextlib.contextmanager
-def _folder(arguments: argparse.Namespace) -> Iterator[Path]:
-    """Yield the folder of the demo's state; a temporary one is kept when something went wrong.
-
-    Raises:
-        Refusal: the folder cannot be written, or holds something.
-    """
-    temporary = arguments.once and arguments.keep is None
-    if temporary:
-        folder = Path(tempfile.mkdtemp(prefix="headway-demo-"))
-    else:
-        default = Path(".headway") / "demo" / time.strftime("%Y%m%dT%H%M%S")
-        folder = (default if arguments.keep is None else arguments.keep).absolute()
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            used = any(folder.iterdir())
-        except OSError as error:
-            raise Refusal(
-                f"cannot use the folder {str(folder)!r}: {error.strerror}",
-                "name another with --keep",
-            ) from error
-        if used:
-            raise Refusal(f"{str(folder)!r} is not empty", "name a new folder with --keep")
-    try:
-        yield folder
-    except BaseException:
-        print(f"state and logs: {folder}", file=sys.stderr)
-        raise
-    if temporary:
-        shutil.rmtree(folder)
-    else:
-        print(f"state and logs: {folder}", file=sys.stderr)

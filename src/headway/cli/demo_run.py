@@ -1,6 +1,5 @@
 """What the demo starts and in which order: collector, agent, dashboard, then the training."""
 
-import os
 import sys
 import time
 from collections.abc import Mapping
@@ -10,14 +9,10 @@ from typing import Any
 from headway.cli.processes import Process, free_port
 from headway.cli.progress import Progress
 from headway.cli.refusal import NO, Refusal
-from headway.exporter.spool import spools
-from headway.settings import AgentSettings, ClientSettings, CollectorSettings, DashboardSettings
-from headway.storage.client import CollectorClient, CollectorError
+from headway.cli.services import POLL, START_TIMEOUT, Services, newest
+from headway.settings import AgentSettings, CollectorSettings, DashboardSettings
 
 RUN_NAME = "demo"
-_START_TIMEOUT = 60.0
-_SHIP_TIMEOUT = 60.0
-_POLL = 0.5
 _OUTCOME = (
     "run",
     "elapsed_ns",
@@ -43,18 +38,16 @@ class Demo:
 
     def __init__(self, folder: Path) -> None:
         """Start nothing yet."""
-        self._folder = folder
         self._spool = folder / "spool"
         self._spool.mkdir()
-        # Settings that the user's shell exports are for real services, not for these.
-        self._environment = {
-            name: value for name, value in os.environ.items() if not name.startswith("HEADWAY_")
-        }
-        self._environment |= {"PYTHONUNBUFFERED": "1", "OMP_NUM_THREADS": "1"}
-        self._services: list[Process] = []
+        self._services = Services(folder)
         self._training: Process | None = None
-        self.collector = ""
         self.dashboard = ""
+
+    @property
+    def collector(self) -> str:
+        """Address of the collector, once the services are started."""
+        return self._services.collector
 
     def start_services(self) -> None:
         """Start collector, agent and dashboard; their addresses are known afterwards.
@@ -62,24 +55,16 @@ class Demo:
         Raises:
             Refusal: one of them does not start.
         """
-        database = self._folder / "headway.duckdb"
-        port = str(free_port("collector", CollectorSettings().port))
-        collector = self._service(
-            "collector", "collect", "--database", str(database), "--port", port
-        )
-        self.collector = collector.address(_START_TIMEOUT)
-        port = str(free_port("agent", AgentSettings().port))
-        agent = self._service(
-            "agent",
-            "agent",
-            *("--spool", str(self._spool), "--endpoint", self.collector, "--port", port),
-        )
+        self._services.start_collector(free_port("collector", CollectorSettings().port))
+        endpoint = ("--endpoint", self.collector)
         port = str(free_port("dashboard", DashboardSettings().port))
-        dashboard = self._service(
-            "dashboard", "dashboard", "--endpoint", self.collector, "--port", port
+        dashboard = self._services.service("dashboard", "dashboard", *endpoint, "--port", port)
+        port = str(free_port("agent", AgentSettings().port))
+        agent = self._services.service(
+            "agent", "agent", "--spool", str(self._spool), *endpoint, "--port", port
         )
-        self.dashboard = dashboard.address(_START_TIMEOUT)
-        agent.address(_START_TIMEOUT)
+        self.dashboard = dashboard.address(START_TIMEOUT)
+        agent.address(START_TIMEOUT)
 
     def train(
         self, *, steps: int, checkpoint_every: int, faults: int, seed: int, ranks: int
@@ -89,31 +74,32 @@ class Demo:
         Raises:
             Refusal: the training or a service failed, or events did not arrive.
         """
-        started = time.strftime("%Y%m%dT%H%M%S")
-        self._training = self._start(
-            "training",
-            "torch.distributed.run",
+        command = [
+            *(sys.executable, "-m", "torch.distributed.run"),
             *("--standalone", "--nproc-per-node", str(ranks)),
             *("-m", "headway.exporter.training.loop"),
             *("--steps", str(steps), "--checkpoint-every", str(checkpoint_every)),
             *("--faults", str(faults), "--seed", str(seed)),
-            *("--directory", str(self._folder / "training")),
-            HEADWAY_SPOOL=str(self._spool),
-            HEADWAY_RUN=RUN_NAME,
-            HEADWAY_RUN_ID=started,
-        )
-        with CollectorClient(ClientSettings(endpoint=self.collector)) as client:
+            *("--directory", str(self._services.folder / "training")),
+        ]
+        environment = {
+            "HEADWAY_SPOOL": str(self._spool),
+            "HEADWAY_RUN": RUN_NAME,
+            "HEADWAY_RUN_ID": time.strftime("%Y%m%dT%H%M%S"),
+        }
+        self._training = self._services.start("training", command, environment)
+        with self._services.client() as client:
             progress = Progress()
             while (status := self._training.status()) is None:
-                self._check_services()
-                progress.show(_newest(client))
-                time.sleep(_POLL)
+                self._services.check()
+                progress.show(newest(client))
+                time.sleep(POLL)
             progress.end()
             if status != 0:
                 raise Refusal(
                     f"the training ended with {status}", self._training.last_lines(), status=NO
                 )
-            return self._settled(client)
+            return self._services.settled(client, [self._spool])
 
     def serve(self) -> None:
         """Keep the services up until Ctrl-C.
@@ -123,59 +109,13 @@ class Demo:
         """
         try:
             while True:
-                self._check_services()
-                time.sleep(_POLL)
+                self._services.check()
+                time.sleep(POLL)
         except KeyboardInterrupt:
             return
 
     def stop(self) -> None:
         """End the training, then the services, the newest first."""
-        for process in [self._training, *reversed(self._services)]:
-            if process is not None:
-                process.stop()
-
-    def _settled(self, client: CollectorClient) -> dict[str, Any]:
-        deadline = time.monotonic() + _SHIP_TIMEOUT
-        while time.monotonic() < deadline:
-            self._check_services()
-            newest = _newest(client)
-            if not spools(self._spool) and newest is not None and newest["state"] != "running":
-                return client.report(newest["run"])
-            time.sleep(_POLL)
-        agent = self._services[1]
-        raise Refusal(
-            f"events had not reached the collector {_SHIP_TIMEOUT:.0f} s after the training",
-            agent.last_lines(),
-            status=NO,
-        )
-
-    def _check_services(self) -> None:
-        for service in self._services:
-            if service.status() is not None:
-                raise Refusal(
-                    f"the {service.name} ended with {service.status()}",
-                    service.last_lines(),
-                    status=NO,
-                )
-
-    def _service(self, name: str, *command: str) -> Process:
-        service = self._start(name, "headway", *command)
-        self._services.append(service)
-        return service
-
-    def _start(self, name: str, module: str, *arguments: str, **environment: str) -> Process:
-        return Process(
-            name,
-            [sys.executable, "-m", module, *arguments],
-            self._folder / f"{name}.log",
-            {**self._environment, **environment},
-        )
-
-
-def _newest(client: CollectorClient) -> dict[str, Any] | None:
-    """Return the summary of the only run there is; a busy collector answers next time."""
-    try:
-        runs = client.runs()
-    except CollectorError:
-        return None
-    return runs[0] if runs else None
+        if self._training is not None:
+            self._training.stop()
+        self._services.stop()
