@@ -348,6 +348,9 @@ class CheckpointFinalized(Event):
     )
     bytes_written: Annotated[int | None, Described("Bytes written by this rank.", "bytes")] = None
     tier: Annotated[str | None, Described("Where the copy lies.", choices=TIERS)] = None
+    bytes_total: Annotated[
+        int | None, Described("Bytes of the whole checkpoint, those of all ranks.", "bytes")
+    ] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -358,6 +361,9 @@ class CheckpointFailed(Event):
     checkpoint: Annotated[str, Described("Identity of the checkpoint within the run.")]
     step: Annotated[int, Described("Optimizer steps in the state to be saved.", "steps")]
     reason: Annotated[str | None, Described("Why it failed.")] = None
+    background: Annotated[
+        int | None, Described("From scheduled until it was known to have failed.", _NANOSECONDS)
+    ] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
