@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+from headway.events import Steps
 from headway.exporter.clock_meter import ClockMeter
 from headway.exporter.clock_news import ClockNews, Offset
 from headway.exporter.identity import boot_id, clock_anchor, node
@@ -112,6 +113,7 @@ class Agent:
         self._tails: dict[str, Tail] = {}
         self._next_beat = 0.0
         self._next_export = 0.0
+        self._last_export = -math.inf
         self._delay = 0.0
         self._stop = threading.Event()
         self._deadline = math.inf
@@ -127,7 +129,7 @@ class Agent:
         self._positions.keep_only([folder.name for folder in spools(self._folder)])
         while not self._stop.is_set():
             self.watch()
-            more = time.monotonic() >= self._next_export and self.export()
+            more = time.monotonic() >= self._next_export and self.export(patient=True)
             if not more:
                 self._stop.wait(self._settings.interval)
         self._flush()
@@ -158,10 +160,17 @@ class Agent:
             with contextlib.suppress(OSError):  # a full disk: the records come first
                 write_atomically(self._folder / AGENT_MARKER, marker)
 
-    def export(self) -> bool:
-        """Ship one batch; return whether more is waiting."""
+    def export(self, *, patient: bool = False) -> bool:
+        """Ship one batch; return whether more is waiting.
+
+        A `patient` call leaves mere steps to a later one, which saves most of a request's bytes.
+        """
         batches = self._read()
         envelopes = [envelope for _, batch in batches for envelope in batch.envelopes]
+        full = num_records(envelopes) >= self._settings.batch
+        if patient and not full and self._can_wait(batches):
+            return False
+        self._last_export = time.monotonic()
         try:
             shipment = self._shipper.ship(envelopes)
         except NotTakenError as error:
@@ -174,7 +183,17 @@ class Agent:
         self._metrics.add(REFUSED, shipment.refused)
         if batches:
             self._acknowledge(batches)
-        return num_records(envelopes) >= self._settings.batch
+        return full
+
+    def _can_wait(self, batches: Sequence[tuple[Tail, Batch]]) -> bool:
+        """Return whether nothing but a few steps is there, and not for long."""
+        if time.monotonic() - self._last_export >= self._settings.steps_interval:
+            return False
+        return all(
+            not batch.finished
+            and all(isinstance(envelope.event, Steps) for envelope in batch.envelopes)
+            for _, batch in batches
+        )
 
     def _watch(self, tail: Tail) -> None:
         status = tail.status()

@@ -215,9 +215,12 @@ def to_otlp(envelopes: Sequence[Envelope]) -> list[ReadableLogRecord]:
         if identity not in resources:
             known = _prefixed(envelope, wire.PRODUCER_FIELDS)
             resources[identity] = Resource({"service.name": "headway", **known})
+        event = envelope.event
+        if isinstance(event, Steps):
+            event = wire.in_columns(event)
         attributes = {
             **_prefixed(envelope, wire.RECORD_FIELDS),
-            **{name: _text(value) for name, value in wire.to_fields(envelope.event).items()},
+            **{name: _text(value) for name, value in wire.to_fields(event).items()},
         }
         record = LogRecord(
             timestamp=envelope.wall,

@@ -18,7 +18,18 @@ class AgentProcess:
     """A started agent; `address` is that of its metrics, empty where it refused to start."""
 
     def __init__(self, spool: Path, endpoint: str, *options: str) -> None:
-        own = ("--spool", str(spool), "--endpoint", endpoint, "--port", "0", "--interval", "0.02")
+        own = (
+            "--spool",
+            str(spool),
+            "--endpoint",
+            endpoint,
+            "--port",
+            "0",
+            "--interval",
+            "0.02",
+            "--steps-interval",
+            "0",
+        )
         self.process = subprocess.Popen(
             [sys.executable, "-m", "headway", "agent", *own, *options],
             env=clean_environment(),

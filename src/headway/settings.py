@@ -57,6 +57,9 @@ class AgentSettings(Settings):
     token: Annotated[str | None, "Token for the collector."] = None
     interval: Annotated[float, "Seconds between two looks at the spools."] = 1.0
     batch: Annotated[int, "Most records in one export."] = 5000
+    steps_interval: Annotated[
+        float, "Longest time in seconds for which completed steps wait to travel with later ones."
+    ] = 2.0
     clock_interval: Annotated[
         float, "Seconds between two comparisons of the node's clock with the collector's."
     ] = 60.0

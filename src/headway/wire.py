@@ -93,6 +93,8 @@ def build(envelope: Mapping[str, Any], name: str, values: Mapping[str, Any]) -> 
         WireError: as `from_fields`, or sequence numbers that do not fit the event.
     """
     event = from_fields(name, values)
+    if isinstance(event, Steps) and event.version == step_blocks.COLUMNS:
+        event = _in_records(event)
     built = Envelope(**_checked(Envelope, "envelope", envelope), event=event)
     count = built.last_sequence - built.first_sequence + 1
     if count < 1:
@@ -109,6 +111,20 @@ def build(envelope: Mapping[str, Any], name: str, values: Mapping[str, Any]) -> 
     if num_steps != count:
         raise WireError(f"{name}: {num_steps} records, but {count} sequence numbers")
     return built
+
+
+def in_columns(event: Steps) -> Steps:
+    """Return the same steps in the layout that compresses best; `build` takes either."""
+    packed = step_blocks.to_columns(event.packed)
+    return replace(event, version=step_blocks.COLUMNS, packed=packed)
+
+
+def _in_records(event: Steps) -> Steps:
+    try:
+        packed = step_blocks.from_columns(event.packed)
+    except ValueError as error:
+        raise WireError(str(error)) from error
+    return replace(event, version=step_blocks.VERSION, packed=packed)
 
 
 def trim(envelope: Envelope, first: int, last: int) -> Envelope:

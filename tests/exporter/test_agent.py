@@ -383,3 +383,33 @@ def test_a_torn_end_of_a_dead_rank_is_one_lost_record(
     assert sequences(endpoint.accepted, rank.producer) == list(range(9))
     (lost,) = events(endpoint, Dropped)
     assert lost.event.count == 1
+
+
+def test_a_patient_agent_sends_few_steps_together_and_all_else_at_once(
+    endpoint: OtlpEndpoint,
+    tmp_path: Path,
+    metrics: NodeMetrics,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now = time.monotonic()
+    monkeypatch.setattr(agent_module.time, "monotonic", lambda: now)
+    rank = Rank(tmp_path)
+    rank.steps(10)
+    with started(endpoint, tmp_path, metrics, batch=100) as agent:
+        agent.export(patient=True)
+        assert sequences(endpoint.accepted, rank.producer) == list(range(10))
+        rank.steps(5)
+        now += 1.9
+        agent.export(patient=True)
+        assert len(endpoint.requests) == 1
+        now += 0.2
+        agent.export(patient=True)
+        assert sequences(endpoint.accepted, rank.producer) == list(range(15))
+        rank.steps(3)
+        rank.note("hello")
+        agent.export(patient=True)
+        assert sequences(endpoint.accepted, rank.producer) == list(range(19))
+        rank.steps(100)
+        agent.export(patient=True)
+        assert sequences(endpoint.accepted, rank.producer) == list(range(119))
+    rank.close()
