@@ -483,7 +483,10 @@ class GpuFault(Event):
 
     name: ClassVar[str] = "gpu.fault"
     kind: Annotated[str, Described("What was observed.", choices=GPU_FAULT_KINDS)]
-    device: Annotated[str | None, Described("GPU's UUID or PCI address.")] = None
+    device: Annotated[
+        str | None,
+        Described("GPU's UUID or PCI address, else the driver's number such as `GPU6`."),
+    ] = None
     source: Annotated[str | None, Described("Who saw it: kernel log, NVML, DCGM, ...")] = None
     message: Annotated[str | None, Described("Its words.")] = None
     code: Annotated[int | None, Described("Its raw number, where it has one.")] = None
