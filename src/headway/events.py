@@ -495,6 +495,7 @@ class GpuFault(Event):
     ] = None
     policy: Annotated[str | None, Described("Name and version of the policy that says so.")] = None
     line: Annotated[str | None, Described("The raw kernel line.")] = None
+    repeats: Annotated[int | None, Described("Kernel lines united in this event.", "lines")] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
