@@ -18,10 +18,11 @@ import torch
 import torch.distributed as dist
 from nvidia_resiliency_ext.checkpointing.async_ckpt.core import AsyncRequest
 
-from headway.events import Event
+from headway.events import CheckpointStaged, Event
 from headway.exporter.recorder import Recorder
 from headway.exporter.training.checkpoints import Checkpoints, durable
-from headway.exporter.training.writer import WriterDiedError
+from headway.exporter.training.injector import FaultInjector
+from headway.exporter.training.writer import BackgroundWriter, WriterDiedError
 from headway.wire import to_fields
 
 
@@ -34,9 +35,9 @@ class Listening(Recorder):
         self.events: list[list[Any]] = []
 
     def record(self, event: Event) -> None:
-        """Keep the event's name and what identifies it."""
-        known = to_fields(event)
-        self.events.append([event.name, known["checkpoint"]])
+        """Keep the event's name and what identifies it; that a copy was made is told elsewhere."""
+        if not isinstance(event, CheckpointStaged):
+            self.events.append([event.name, to_fields(event)["checkpoint"]])
 
 
 def state() -> dict[str, Any]:
@@ -52,7 +53,13 @@ class Scenario:
         self.recorder = Listening()
         self.folder = folder
         self.live = state()
-        self.checkpoints = Checkpoints(self.recorder, folder, rank=0)
+        self.writer = BackgroundWriter(0)
+        injector = FaultInjector(
+            (), rank=0, memory=folder, announce=print, wait_for_stop=lambda seconds: True
+        )
+        self.checkpoints = Checkpoints(
+            self.recorder, folder, writer=self.writer, rank=0, faults=injector
+        )
         self.checkpoints.start()
         self.checkpoints.warm_up()
 
@@ -64,7 +71,7 @@ class Scenario:
     def load(self) -> list[Any] | None:
         """Return name, requested name and the distinct weights of what loads."""
         loaded = self.checkpoints.load(state)
-        if loaded is None:
+        if loaded.checkpoint is None:
             return None
         weights = loaded.state["model"]["weights"].unique().tolist()
         return [loaded.checkpoint, loaded.requested, weights]
@@ -123,7 +130,7 @@ def abandoned(folder: Path) -> Any:
 def killed(folder: Path) -> Any:
     """Kill the writing process while it has something to do."""
     scenario = Scenario(folder)
-    queue = scenario.checkpoints._writer._queue
+    queue = scenario.writer._queue
     os.kill(queue.persistent_caller.process.pid, signal.SIGKILL)
     queue.persistent_caller.process.join()
     queue.schedule_async_request(AsyncRequest(time.time, (), []))

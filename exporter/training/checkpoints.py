@@ -4,11 +4,12 @@ A checkpoint is a folder `step-000120` that all ranks see; it is durable once it
 there, which is written last. An unreadable one is passed over for the next older one.
 """
 
+import os
 import re
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn, Protocol
 
 import torch
 import torch.distributed as dist
@@ -22,21 +23,48 @@ from headway.events import (
     CheckpointLoaded,
     CheckpointLoadFailed,
     CheckpointScheduled,
+    CheckpointStaged,
 )
 from headway.exporter.recorder import Recorder
-from headway.exporter.training.writer import BackgroundWriter, stage
+from headway.exporter.training.injector import FaultInjector, InjectedFaultError
+from headway.exporter.training.writer import Done, stage
 
 _NAME = re.compile(r"step-(\d+)")
 _METADATA = ".metadata"
 
 
 class Loaded(NamedTuple):
-    """A state that was read back, and the newest checkpoint, which was asked for first."""
+    """A state that was read back, and the newest checkpoint, which was asked for first.
 
-    checkpoint: str
+    Nothing was read where there is no checkpoint, or none that can be read.
+    """
+
+    checkpoint: str | None
     step: int
-    requested: str
+    requested: str | None
     state: Any
+
+
+class Writer(Protocol):
+    """How states are written; every rank must make the same calls."""
+
+    copies: bool
+    """Whether it needs a copy of the state, because training goes on while it writes."""
+
+    def start(self) -> None:
+        """Start what it needs, unless it runs; do not wait for it."""
+
+    def write(self, state: Any, path: Path, done: Done) -> None:
+        """Write a state, or begin to."""
+
+    def poll(self, *, blocking: bool = False) -> None:
+        """Tell which writes are complete."""
+
+    def abandon(self) -> None:
+        """Drop unfinished writes after a fault; not a collective."""
+
+    def close(self) -> None:
+        """End what was started; not a collective."""
 
 
 def name(step: int) -> str:
@@ -57,36 +85,59 @@ def durable(folder: Path) -> list[Path]:
 class Checkpoints:
     """Saves and loads the state of one rank; every rank must make the same calls."""
 
-    def __init__(self, recorder: Recorder, folder: Path, *, rank: int) -> None:
+    def __init__(
+        self,
+        recorder: Recorder,
+        folder: Path,
+        *,
+        writer: Writer,
+        rank: int,
+        faults: FaultInjector,
+    ) -> None:
         """Prepare to save to and load from `folder`; `rank` is the process's global rank."""
         self._recorder = recorder
         self._folder = folder
+        self._writer = writer
         self._rank = rank
-        self._writer = BackgroundWriter(rank)
+        self._faults = faults
         self._open: dict[int, int] = {}  # step of a scheduled save: when training went on
 
     def start(self) -> None:
-        """Start the writing process, unless it runs; does not wait for it."""
+        """Start what writes, unless it runs; do not wait for it."""
         self._writer.start()
 
     def warm_up(self) -> None:
-        """Wait for the writing process, so that the first save does not."""
+        """Wait until it can write, so that the first save does not."""
         self._writer.poll(blocking=True)
 
     def save(self, step: int, state: Callable[[], Any]) -> None:
-        """Copy the state and write it in the background."""
+        """Write the state; where training goes on meanwhile, write a copy of it."""
         checkpoint, begin = name(step), time.monotonic_ns()
+        path = self._folder / checkpoint
+        is_torn = self._faults.threatens("checkpoint_torn", step)
         with self._recorder.phase("checkpoint_save"):
-            staged = stage(state())
+            self._faults.strike("save", step)
+            copied, size = state(), None
+            if self._writer.copies:
+                copied = stage(copied)
+                size = _size(copied)
+                self._recorder.record(
+                    CheckpointStaged(
+                        checkpoint=checkpoint,
+                        step=step,
+                        duration=time.monotonic_ns() - begin,
+                        bytes_staged=size,
+                    )
+                )
             try:
-                self._prepare(self._folder / checkpoint)
+                self._prepare(path)
+                if self._faults.breaks("checkpoint_fail", step):
+                    self._obstruct(path)
                 self._writer.write(
-                    staged, self._folder / checkpoint, lambda reason: self._done(step, reason)
+                    copied, path, lambda reason, total: self._done(step, reason, total)
                 )
             except OSError as error:
-                self._recorder.record(
-                    CheckpointFailed(checkpoint=checkpoint, step=step, reason=str(error))
-                )
+                self._failed(step, str(error))
                 return
         self._open[step] = time.monotonic_ns()
         self._recorder.record(
@@ -94,11 +145,17 @@ class Checkpoints:
                 checkpoint=checkpoint,
                 step=step,
                 blocking=self._open[step] - begin,
-                bytes_staged=_size(staged),
+                bytes_staged=size,
                 queue_depth=len(self._open),
                 tier="shared",
             )
         )
+        if not self._writer.copies:
+            self.poll()
+        if is_torn:
+            self.finish()  # only what is complete can be damaged afterwards
+            if self._faults.breaks("checkpoint_torn", step):
+                self._tear(path)
 
     def poll(self) -> None:
         """Record the saves that were completed since the last call."""
@@ -110,7 +167,7 @@ class Checkpoints:
             self._writer.poll(blocking=True)
 
     def close(self) -> None:
-        """Kill the writing process; not a collective, so finish before."""
+        """End what writes; not a collective, so finish before."""
         self._writer.close()
 
     def abandon(self) -> None:
@@ -119,20 +176,26 @@ class Checkpoints:
         for step in list(self._open):
             # The fault may have struck between the metadata and the news of it.
             complete = (self._folder / name(step) / _METADATA).exists()
-            self._done(step, None if complete else "abandoned: a fault came before it was complete")
+            reason = None if complete else "abandoned: a fault came before it was complete"
+            self._done(step, reason, None)
 
-    def load(self, template: Callable[[], Any]) -> Loaded | None:
-        """Return the newest state that can be read, or None where there is none.
+    def load(self, template: Callable[[], Any]) -> Loaded:
+        """Return the newest state that can be read.
 
         `template` gives a state of the right shape, made only if there is something to load.
         """
-        candidates = _agreed(lambda: [path.name for path in durable(self._folder)])
+        with self._recorder.phase("checkpoint_load"):
+            candidates = _agreed(lambda: [path.name for path in durable(self._folder)])
+            if not candidates:
+                self._faults.strike("load", 0)
+                return Loaded(None, 0, None, None)
         for checkpoint in candidates:
             begin = time.monotonic_ns()
+            step = int(checkpoint.partition("-")[2])
             with self._recorder.phase("checkpoint_load"):
                 state = stage(template())
+                self._faults.strike("load", step)
                 reason = _load(state, self._folder / checkpoint)
-            step = int(checkpoint.partition("-")[2])
             if reason is None:
                 duration = time.monotonic_ns() - begin
                 self._recorder.record(
@@ -142,7 +205,7 @@ class Checkpoints:
             self._recorder.record(
                 CheckpointLoadFailed(checkpoint=checkpoint, step=step, reason=reason)
             )
-        return None
+        return Loaded(None, 0, candidates[0], None)
 
     def _prepare(self, path: Path) -> None:
         """Make an empty folder; an older attempt's, unreadable or unfinished, moves aside."""
@@ -154,22 +217,38 @@ class Checkpoints:
 
         _agreed(prepare)
 
-    def _done(self, step: int, reason: str | None) -> None:
-        scheduled = self._open.pop(step)
-        checkpoint = name(step)
+    def _obstruct(self, path: Path) -> None:
+        """Put a folder where this rank's file will be written, so that the write fails."""
+        (path / f"__{self._rank}_0.distcp").mkdir()
+
+    def _tear(self, path: Path) -> NoReturn:
+        """Lose the second half of what this rank wrote, and see to it that somebody reads it."""
+        for part in path.glob(f"__{self._rank}_*"):
+            os.truncate(part, part.stat().st_size // 2)
+        raise InjectedFaultError(f"injected exception: {path.name} is damaged and has to be read")
+
+    def _done(self, step: int, reason: str | None, total: int | None) -> None:
+        background = time.monotonic_ns() - self._open.pop(step)
         if reason is not None:
-            self._recorder.record(CheckpointFailed(checkpoint=checkpoint, step=step, reason=reason))
+            self._failed(step, reason, background)
         elif self._rank == 0:
-            written = (self._folder / checkpoint).glob(f"__{self._rank}_*")
+            path = self._folder / name(step)
+            own = sum(part.stat().st_size for part in path.glob(f"__{self._rank}_*"))
             self._recorder.record(
                 CheckpointFinalized(
-                    checkpoint=checkpoint,
+                    checkpoint=path.name,
                     step=step,
-                    background=time.monotonic_ns() - scheduled,
-                    bytes_written=sum(path.stat().st_size for path in written),
+                    background=background,
+                    bytes_written=own,
+                    bytes_total=total,
                     tier="shared",
                 )
             )
+
+    def _failed(self, step: int, reason: str, background: int | None = None) -> None:
+        self._recorder.record(
+            CheckpointFailed(checkpoint=name(step), step=step, reason=reason, background=background)
+        )
 
 
 def _load(state: Any, path: Path) -> str | None:

@@ -1,35 +1,34 @@
-"""Seeded fault schedule and its memory.
+"""Planned faults: a seeded schedule of them, or a single one at a certain moment.
 
 The schedule is the published one of the resilient-training benchmarks: the same seed gives the
-same steps and ranks at any time and place. A fault at n strikes after step n is completed, once
-in the life of a run: what has struck is remembered in files, because a fault may end the process
-or the node it strikes. Standard library only.
+same steps and ranks at any time and place. A fault at n strikes after step n is completed.
+Standard library only.
 """
 
-import os
 import random
-import signal
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import NoReturn
 
 FAULT_TYPES = ("exception", "hang", "sigkill")
-_FOREVER = 10**6
-
-
-class InjectedFaultError(RuntimeError):
-    """The exception that a fault of type `exception` raises."""
+"""What a schedule can draw."""
+STAGED = ("preemption", "node_lost", "oom")
+"""What a process cannot do to itself: it says that it is time, and waits for it."""
+BREAKS_SAVES = ("checkpoint_fail", "checkpoint_torn")
+"""What breaks a checkpoint and no rank: its write fails, or it is damaged once it is complete."""
+SINGLE_FAULTS = (*FAULT_TYPES, *STAGED, *BREAKS_SAVES)
+"""What can be asked for by itself."""
+MOMENTS = ("startup", "load", "step", "save", "evaluation")
+"""When a single fault can strike."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedFault:
-    """One fault: it strikes `rank` after `step` is completed."""
+    """One fault: it strikes `rank` at the first moment of its kind once `step` is completed."""
 
     step: int
     rank: int
     type: str
+    at: str = "step"
 
 
 def schedule(
@@ -79,56 +78,44 @@ def schedule(
     )
 
 
-class FaultInjector:
-    """Strikes one rank with the faults planned for it and remembers those that have struck.
+def single(
+    *,
+    kind: str,
+    at: str | None,
+    rank: int | None,
+    step: int | None,
+    max_steps: int,
+    world_size: int,
+    checkpoint_every: int,
+    evaluate_every: int,
+) -> PlannedFault:
+    """Return the one fault that was asked for.
 
-    A fault whose step was passed without it (the rank was down, or resumed beyond it) strikes
-    at the next completed step; none is dropped.
+    By default it strikes the last rank, at the start or the first look for a checkpoint, else
+    halfway between the first checkpoint and the second, or at the first save or evaluation after
+    that. At a load, `step` asks for a checkpoint of at least so many steps.
+
+    Raises:
+        ValueError: what can never strike.
     """
-
-    def __init__(self, planned: Sequence[PlannedFault], *, rank: int, memory: Path) -> None:
-        """Strike `rank` as planned; `memory` is a folder shared by all processes."""
-        self._planned = planned
-        self._rank = rank
-        self._memory = memory
-
-    def pending(self) -> tuple[PlannedFault, ...]:
-        """Return the faults of all ranks that have not struck yet."""
-        return tuple(fault for fault in self._planned if not self._mark(fault).exists())
-
-    def strike(self, completed: int, announce: Callable[[PlannedFault], None]) -> None:
-        """Strike with the first fault that is due after step `completed`, if there is one."""
-        for fault in self._planned:
-            if fault.step > completed:
-                return
-            if fault.rank == self._rank and self._claim(fault):
-                announce(fault)
-                _strike(fault, completed)
-
-    def _mark(self, fault: PlannedFault) -> Path:
-        return self._memory / f"step-{fault.step:06d}-rank-{fault.rank}-{fault.type}"
-
-    def _claim(self, fault: PlannedFault) -> bool:
-        mark = self._mark(fault)
-        if mark.exists():
-            return False
-        self._memory.mkdir(parents=True, exist_ok=True)
-        try:
-            descriptor = os.open(mark, os.O_CREAT | os.O_EXCL | os.O_WRONLY)
-        except FileExistsError:
-            return False
-        os.fsync(descriptor)
-        os.close(descriptor)
-        return True
-
-
-def _strike(fault: PlannedFault, completed: int) -> NoReturn:
-    if fault.type == "sigkill":
-        os.kill(os.getpid(), signal.SIGKILL)
-    if fault.type == "hang":
-        # One call into C: a loop in Python would still look alive to a progress watchdog.
-        time.sleep(_FOREVER)
-        raise InjectedFaultError(f"the injected hang ended after {_FOREVER} s")
-    raise InjectedFaultError(
-        f"injected {fault.type} after step {completed}, planned for step {fault.step}"
-    )
+    if kind not in SINGLE_FAULTS:
+        raise ValueError(f"unknown fault {kind!r}; known: {', '.join(SINGLE_FAULTS)}")
+    at = at or ("save" if kind in BREAKS_SAVES else "step")
+    if at not in MOMENTS:
+        raise ValueError(f"a fault cannot strike at {at!r}; known: {', '.join(MOMENTS)}")
+    if kind in BREAKS_SAVES and at != "save":
+        raise ValueError(f"{kind} strikes at a save, not at {at}; leave --fault-at out")
+    if at == "evaluation" and not evaluate_every:
+        raise ValueError("a fault at an evaluation needs --evaluate-every of more than 0")
+    rank = world_size - 1 if rank is None else rank
+    if not 0 <= rank < world_size:
+        raise ValueError(f"there is no rank {rank} to strike; choose one of 0 to {world_size - 1}")
+    if step is None:
+        halfway = min(checkpoint_every * 3 // 2, max_steps - 1)
+        step = 0 if at in ("startup", "load") else halfway
+    if not 0 <= step < max_steps or (at == "startup" and step):
+        raise ValueError(
+            f"a fault cannot strike at {at} after step {step} of {max_steps}; "
+            f"choose {'0' if at == 'startup' else f'0 to {max_steps - 1}'}"
+        )
+    return PlannedFault(step=step, rank=rank, type=kind, at=at)

@@ -9,17 +9,21 @@ import time
 from datetime import timedelta
 from typing import NamedTuple, Protocol
 
-from torch.distributed import TCPStore  # type: ignore[attr-defined]
+from torch.distributed import Store, TCPStore  # type: ignore[attr-defined]
 from torch.distributed.rendezvous import rendezvous
 
 from headway.exporter.nvrx.in_process import StoreAddress
 
 
 class SharedStore(NamedTuple):
-    """The store and where it listens; rank 0 must keep it to the end of the job."""
+    """The store and where it listens; rank 0 must keep it to the end of the job.
+
+    The launcher's store with it: where no launcher serves one, rank 0 does, until it drops it.
+    """
 
     store: TCPStore
     address: StoreAddress
+    launcher: Store
     launcher_port: int
 
 
@@ -33,7 +37,8 @@ def shared_store(rank: int, timeout: timedelta) -> SharedStore:
         launcher.set(key, str(store.port))
     else:
         store = join(launcher, key, host, timeout=timeout)
-    return SharedStore(store, StoreAddress(host, store.port), int(os.environ["MASTER_PORT"]))
+    address = StoreAddress(host, store.port)
+    return SharedStore(store, address, launcher, int(os.environ["MASTER_PORT"]))
 
 
 class Launcher(Protocol):

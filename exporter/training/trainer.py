@@ -12,29 +12,30 @@ from dataclasses import dataclass
 from datetime import timedelta
 from importlib import metadata
 from pathlib import Path
-from typing import Any
 
 import torch
 import torch.distributed as dist
-from torch.distributed.checkpoint.state_dict import get_state_dict, set_state_dict
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.distributed_c10d import PrefixStore
 
 from headway.events import Allocation, Note, RunConfigured, RunEnded
+from headway.exporter.nvrx.budgets import record_launcher_budget
 from headway.exporter.nvrx.gloo import GlooSockets
+from headway.exporter.nvrx.heartbeats import Heartbeats
 from headway.exporter.nvrx.in_process import InProcess, InProcessLimits
 from headway.exporter.recorder import Recorder
 from headway.exporter.training import devices
-from headway.exporter.training import model as models
+from headway.exporter.training.blocking_writer import BlockingWriter
 from headway.exporter.training.checkpoints import Checkpoints
-from headway.exporter.training.data import NUM_SYMBOLS, Arithmetic, Batch, ResumableLoader
-from headway.exporter.training.faults import FaultInjector, PlannedFault
+from headway.exporter.training.faults import PlannedFault
+from headway.exporter.training.injector import FaultInjector, words
+from headway.exporter.training.replica import SHAPE, Replica
+from headway.exporter.training.stop import StopRequest
 from headway.exporter.training.stores import SharedStore, shared_store
+from headway.exporter.training.writer import BackgroundWriter
 
 _SECOND = 10**9
-_SHAPE = models.ModelShape(num_symbols=NUM_SYMBOLS)
-_SAMPLES = 4096
-_GROUP_TIMEOUT = timedelta(seconds=120)
+_MEETING_TIMEOUT = timedelta(seconds=120)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,109 +47,164 @@ class Plan:
     checkpoint_every: int
     global_batch: int
     seed: int
+    save: str
+    """`sync` or `async`."""
+    evaluate_every: int
+    """Steps between two evaluations; 0 means never."""
+    recovery: str
+    """`in_process` or `none`."""
     max_restarts: int
+    hang_timeout: float
+    """Seconds without progress after which a rank counts as hung."""
     faults: tuple[PlannedFault, ...]
 
 
 class Trainer:
     """One process of the training."""
 
-    def __init__(self, plan: Plan, recorder: Recorder) -> None:
+    def __init__(self, plan: Plan, recorder: Recorder, stop: StopRequest) -> None:
         """Join the other ranks."""
         self._plan = plan
         self._recorder = recorder
+        self._stop = stop
+        self._stopped = False
         self._rank = int(os.environ["RANK"])
         self._world_size = int(os.environ["WORLD_SIZE"])
-        folder = plan.directory / "checkpoints"
         self._device = devices.choose(os.environ)
+        record_launcher_budget(recorder, os.environ)
+        self._heartbeats = Heartbeats(recorder)
+        self._heartbeats.start()
         with recorder.phase("rendezvous"):
-            self._shared: SharedStore = shared_store(self._rank, _GROUP_TIMEOUT)
-        self._checkpoints = Checkpoints(recorder, folder, rank=self._rank)
-        self._faults = FaultInjector(plan.faults, rank=self._rank, memory=plan.directory / "faults")
+            self._shared: SharedStore = shared_store(self._rank, _MEETING_TIMEOUT)
+        self._faults = FaultInjector(
+            plan.faults,
+            rank=self._rank,
+            memory=plan.directory / "faults",
+            announce=self._announce,
+            wait_for_stop=stop.wait,
+        )
+        self._checkpoints = Checkpoints(
+            recorder,
+            plan.directory / "checkpoints",
+            writer=BackgroundWriter(self._rank) if plan.save == "async" else BlockingWriter(),
+            rank=self._rank,
+            faults=self._faults,
+        )
         if self._rank == 0:
             self._introduce()
 
-    def run(self) -> None:
-        """Train to the last step, restarting in process after faults."""
-        limits = InProcessLimits()
-        sockets = GlooSockets({self._shared.address.port, self._shared.launcher_port})
-        in_process = InProcess(
-            self._recorder,
-            store=self._shared.address,
-            limits=limits,
-            max_restarts=self._plan.max_restarts,
-            abandon=self._checkpoints.abandon,
-            log=self._plan.directory / "monitor-{rank}.log",
-            sockets=sockets,
-        )
+    def run(self) -> bool:
+        """Train to the last step; return whether the training was told to stop before.
+
+        After a fault it restarts in the processes, or ends them, as planned.
+        """
+        self._sockets = GlooSockets({self._shared.address.port, self._shared.launcher_port})
         with self._recorder.phase("warmup"):
             self._checkpoints.start()  # blocks for seconds, so before the wrapper's watchdog
         try:
-            in_process.run(lambda iteration: self._attempt(iteration, limits, sockets))
+            if self._plan.recovery == "in_process":
+                self._restart_in_process()
+            else:
+                self._attempt(0)
+        except BaseException:
+            self._checkpoints.abandon()
+            raise
         finally:
             self._checkpoints.close()
+        return self._stopped
 
-    def _attempt(self, iteration: int, limits: InProcessLimits, sockets: GlooSockets) -> None:
+    def _restart_in_process(self) -> None:
+        InProcess(
+            self._recorder,
+            store=self._shared.address,
+            limits=_limits(self._plan),
+            max_restarts=self._plan.max_restarts,
+            abandon=self._checkpoints.abandon,
+            folder=self._plan.directory,
+            sockets=self._sockets,
+            heartbeats=self._heartbeats,
+        ).run(self._attempt)
+
+    def _attempt(self, iteration: int) -> None:
+        plan, recorder = self._plan, self._recorder
         rank, world_size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
         if rank == 0:
-            self._recorder.record(_configuration(self._plan, world_size, limits))
-        with self._recorder.phase("rendezvous"), sockets.opened_here():
+            recorder.record(_configuration(plan, world_size, self._heartbeats.timeouts()))
+        with recorder.phase("rendezvous"), self._sockets.opened_here():
             dist.init_process_group(
                 "cpu:gloo,cuda:nccl" if self._device.type == "cuda" else "gloo",
                 store=PrefixStore(f"training/{iteration}", self._shared.store),
                 rank=rank,
                 world_size=world_size,
-                timeout=_GROUP_TIMEOUT,
+                timeout=timedelta(seconds=2 * plan.hang_timeout),
             )
             mesh = init_device_mesh(self._device.type, (world_size,))
-        with self._recorder.phase("model"):
+        with recorder.phase("model"):
             self._checkpoints.start()
-            replica = _Replica(self._plan, mesh, self._device, rank, world_size)
+            self._faults.strike("startup", 0)
+            replica = Replica(
+                mesh=mesh,
+                device=self._device,
+                rank=rank,
+                world_size=world_size,
+                global_batch=plan.global_batch,
+                seed=plan.seed,
+            )
         if iteration == 0:
             # Later a new writing process starts while the training already goes on.
-            with self._recorder.phase("warmup"):
+            with recorder.phase("warmup"):
                 self._checkpoints.warm_up()
         completed = self._resume(replica)
-        self._train(replica, completed, leader=rank == 0)
+        self._stopped = self._train(replica, completed, leader=rank == 0)
         self._checkpoints.finish()
         dist.barrier()
         if rank == 0:
             self._conclude()
         dist.destroy_process_group()
 
-    def _resume(self, replica: "_Replica") -> int:
+    def _resume(self, replica: Replica) -> int:
         """Restore the newest readable checkpoint; return the steps it holds."""
         loaded = self._checkpoints.load(replica.state)
-        if loaded is None:
-            completed, checkpoint, requested = 0, None, None
+        completed, checkpoint, requested = loaded.step, loaded.checkpoint, loaded.requested
+        if checkpoint is None:
             replica.build()  # a failed load has touched the optimizer
         else:
-            completed, checkpoint, requested = loaded.step, loaded.checkpoint, loaded.requested
             replica.restore(loaded.state)
         self._recorder.resumed(completed=completed, checkpoint=checkpoint, requested=requested)
         self._say(f"resumed from {checkpoint or 'the beginning'}: {completed} steps are done")
         return completed
 
-    def _train(self, replica: "_Replica", completed: int, *, leader: bool) -> None:
+    def _train(self, replica: Replica, completed: int, *, leader: bool) -> bool:
+        """Take the steps that are left; return whether the group stops before the last one."""
         plan, every = self._plan, max(self._plan.steps // 20, 1)
         batches = iter(self._recorder.batches(replica.loader))
         # A fault planned for a step that this attempt starts beyond is still due.
-        self._faults.strike(completed, self._announce)
+        self._faults.strike("step", completed)
         for step in range(completed + 1, plan.steps + 1):
             batch = next(batches)
             with self._recorder.step(step) as record:
-                loss = replica.step(batch)
+                loss, stops = replica.step(batch, wants_stop=self._stop.was_made)
                 record.loss = loss
                 record.samples = replica.loader.consumed
             self._checkpoints.poll()
-            if step % plan.checkpoint_every == 0 or step == plan.steps:
+            if stops or step % plan.checkpoint_every == 0 or step == plan.steps:
                 self._checkpoints.save(step, replica.state)
+            if stops:
+                return step < plan.steps
+            if plan.evaluate_every and step % plan.evaluate_every == 0:
+                self._evaluate(replica, step)
             if leader and (step % every == 0 or step == completed + 1):
                 self._say(f"step {step} of {plan.steps}, loss {loss:.4f}")
-            self._faults.strike(step, self._announce)
+            self._faults.strike("step", step)
+        return False
 
-    def _announce(self, fault: PlannedFault) -> None:
-        text = f"injecting {fault.type} planned after step {fault.step} into rank {fault.rank}"
+    def _evaluate(self, replica: Replica, step: int) -> None:
+        with self._recorder.phase("evaluation"):
+            self._faults.strike("evaluation", step)
+            loss = replica.evaluate()
+        self._say(f"evaluated after step {step}, loss {loss:.4f}")
+
+    def _announce(self, text: str) -> None:
         self._recorder.record(Note(text=text, author="fault schedule"))
         print(text, flush=True)
 
@@ -165,8 +221,11 @@ class Trainer:
         )
 
     def _conclude(self) -> None:
+        if self._stopped:
+            self._say("stopped before the last step")
+            return
         for fault in self._faults.pending():
-            text = f"planned {fault.type} after step {fault.step} on rank {fault.rank} never struck"
+            text = f"{words(fault)} never struck"
             self._recorder.record(Note(text=text, author="fault schedule"))
             print(text, flush=True)
         self._recorder.record(RunEnded(reason="completed"))
@@ -177,85 +236,58 @@ class Trainer:
             print(text, flush=True)
 
 
-class _Replica:
-    """Model, optimizer and loader of one attempt."""
-
-    def __init__(
-        self, plan: Plan, mesh: Any, device: torch.device, rank: int, world_size: int
-    ) -> None:
-        self._plan = plan
-        self._mesh = mesh
-        self._device = device
-        self._world_size = world_size
-        data = Arithmetic(_SAMPLES, _SHAPE.length, plan.seed)
-        self.loader = ResumableLoader(
-            data,
-            global_batch=plan.global_batch,
-            rank=rank,
-            world_size=world_size,
-            seed=plan.seed,
-        )
-        self.build()
-
-    def build(self) -> None:
-        """Start from the initial weights."""
-        self._model = models.build(_SHAPE, self._mesh, self._device, self._plan.seed)
-        self._optimizer = torch.optim.AdamW(self._model.parameters(), lr=1e-3)
-        self.loader.consumed = 0
-
-    def step(self, batch: Batch) -> float:
-        """Train on one batch; return the loss over all ranks."""
-        inputs, targets = (tokens.to(self._device) for tokens in batch)
-        loss: torch.Tensor = self._model(inputs, targets)
-        loss.backward()  # type: ignore[no-untyped-call]
-        self._optimizer.step()
-        self._optimizer.zero_grad()
-        total = loss.detach().cpu()
-        dist.all_reduce(total)
-        return float(total) / self._world_size
-
-    def state(self) -> dict[str, Any]:
-        """Return all that a checkpoint must hold; it aliases the live state."""
-        model, optimizer = get_state_dict(self._model, self._optimizer)
-        consumed = torch.tensor(self.loader.consumed)
-        return {"model": model, "optimizer": optimizer, "consumed": consumed}
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """Continue from a state that was read back."""
-        set_state_dict(
-            self._model,
-            self._optimizer,
-            model_state_dict=state["model"],
-            optim_state_dict=state["optimizer"],
-        )
-        self.loader.consumed = int(state["consumed"])
+def _limits(plan: Plan) -> InProcessLimits:
+    return InProcessLimits(
+        soft_timeout=plan.hang_timeout,
+        hard_timeout=1.5 * plan.hang_timeout,
+        heartbeat_timeout=plan.hang_timeout,
+        barrier_timeout=3 * plan.hang_timeout,
+        completion_timeout=2 * plan.hang_timeout,
+    )
 
 
-def _configuration(plan: Plan, world_size: int, limits: InProcessLimits) -> RunConfigured:
-    group = round(_GROUP_TIMEOUT.total_seconds() * _SECOND)
+def _configuration(
+    plan: Plan, world_size: int, launcher_timeouts: Mapping[str, int]
+) -> RunConfigured:
+    timeouts = {**launcher_timeouts, "process_group": round(2 * plan.hang_timeout * _SECOND)}
+    restarts = {}
+    if plan.recovery == "in_process":
+        timeouts |= _limits(plan).timeouts()
+        restarts["in_process"] = plan.max_restarts
     launcher = os.environ.get("TORCHELASTIC_MAX_RESTARTS")
-    outer = {} if launcher is None else {"launcher": int(launcher)}
+    if launcher is not None:
+        restarts["launcher"] = int(launcher)
     return RunConfigured(
         target_step=plan.steps,
         checkpoint_interval=plan.checkpoint_every,
         world_size=world_size,
         min_world_size=1,
         parallelism={"fsdp": world_size},
-        timeouts={**limits.timeouts(), "process_group": group},
-        restart_limits={"in_process": plan.max_restarts, **outer},
+        timeouts=timeouts,
+        restart_limits=restarts,
         versions={
             "python": platform.python_version(),
             "torch": str(torch.__version__),
             "nvidia-resiliency-ext": metadata.version("nvidia-resiliency-ext"),
         },
-        tokens_per_step=plan.global_batch * _SHAPE.length,
-        options={"seed": plan.seed, "faults": len(plan.faults), "global_batch": plan.global_batch},
+        tokens_per_step=plan.global_batch * SHAPE.length,
+        options={
+            "seed": plan.seed,
+            "faults": len(plan.faults),
+            "global_batch": plan.global_batch,
+            "save": plan.save,
+            "evaluate_every": plan.evaluate_every,
+            "recovery": plan.recovery,
+        },
     )
 
 
-def run(plan: Plan, recorder: Recorder) -> None:
-    """Train in this process, one of those that a launcher started."""
+def run(plan: Plan, recorder: Recorder, stop: StopRequest) -> bool:
+    """Train in this process, one of those that a launcher started; return whether it was stopped.
+
+    A training that was told to stop has saved before it returns.
+    """
     # NVRx takes over the root logger's handlers as they are when its wrapper is called.
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(name)s: %(message)s")
     logging.getLogger("nvidia_resiliency_ext").setLevel(logging.ERROR)  # restarts are recorded
-    Trainer(plan, recorder).run()
+    return Trainer(plan, recorder, stop).run()

@@ -11,9 +11,10 @@ import os
 import queue
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
-from multiprocessing import active_children
+from multiprocessing import active_children, resource_tracker
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -36,8 +37,11 @@ from torch.distributed.checkpoint.api import CheckpointException
 from torch.distributed.checkpoint.default_planner import DefaultSavePlanner
 from torch.distributed.checkpoint.metadata import MetadataIndex
 
-Done = Callable[[str | None], None]
-"""Called on every rank when a checkpoint is complete, or with the reason why it never will be."""
+Done = Callable[[str | None, int | None], None]
+"""Called on every rank when a checkpoint is complete, or with the reason why it never will be.
+
+The rank that completes it is also told its bytes, those of all ranks.
+"""
 
 
 class WriterDiedError(RuntimeError):
@@ -59,6 +63,9 @@ def stage(state: Any) -> Any:
 class BackgroundWriter:
     """Writes staged states in a process of its own; every rank must make the same calls."""
 
+    copies = True
+    """Training goes on while it writes, and on a CPU it would be handed the live parameters."""
+
     def __init__(self, rank: int) -> None:
         """Prepare; `rank` is this process's global rank."""
         self._rank = rank
@@ -74,13 +81,14 @@ class BackgroundWriter:
         if self._queue is not None:
             return
         children = set(active_children())
-        results = _results_queue()
-        self._helpers += [x.pid for x in set(active_children()) - children]
-        self._queue = AsyncCallsQueue(persistent=True)
-        self._queue.persistent_caller = _Caller(self._rank)
-        self._queue.schedule_async_request(
-            AsyncRequest(_prepare, (results, self._helpers, os.getpid()), [])
-        )
+        with _deaf_to_sigterm():
+            results = _results_queue()
+            self._helpers += [x.pid for x in set(active_children()) - children]
+            self._queue = AsyncCallsQueue(persistent=True)
+            self._queue.persistent_caller = _Caller(self._rank)
+            self._queue.schedule_async_request(
+                AsyncRequest(_prepare, (results, self._helpers, os.getpid()), [])
+            )
 
     def write(self, state: Any, path: Path, done: Done) -> None:
         """Hand a staged state over and return; `path` is an empty folder seen by all ranks.
@@ -185,15 +193,35 @@ def _finalize(writer: Any, metadata: Any, wrapper: Any, done: Done) -> None:
     except RuntimeError as error:
         reason = f"rank {dist.get_rank()}: {error}"
     gathered = wrapper.gather_object((results, reason))
-    verdict = None
+    verdict, size = None, None
     if wrapper.is_coordinator:
         verdict = next((reason for _, reason in gathered if reason), None)
         if verdict is None:
             try:
                 writer.finish(metadata, [results for results, _ in gathered])
+                size = bytes_in(metadata)
             except OSError as error:
                 verdict = f"metadata: {error}"
-    done(wrapper.broadcast_object(verdict))
+    done(wrapper.broadcast_object(verdict), size)
+
+
+def bytes_in(metadata: Any) -> int:
+    """Return the bytes of a complete checkpoint's data, those of all ranks."""
+    return sum(stored.length for stored in metadata.storage_data.values())
+
+
+@contextmanager
+def _deaf_to_sigterm() -> Iterator[None]:
+    """Start processes that do not hear SIGTERM.
+
+    A launcher sends it to the whole process group, and the last save still needs them.
+    """
+    resource_tracker.ensure_running()  # the first process would start it, and it unblocks SIGTERM
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _results_queue() -> Any:
@@ -236,12 +264,12 @@ def _prepare(results: Any, helpers: list[int], training_process: int) -> None:
             _kill_tree(writing_process)
         os._exit(128 + number)
 
-    signal.signal(signal.SIGTERM, end)
+    signal.signal(signal.SIGUSR1, end)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a Ctrl-C is for the training, which ends this
     set_parent_death_signal = 1  # from linux/prctl.h
-    ctypes.CDLL(None).prctl(set_parent_death_signal, signal.SIGTERM)
+    ctypes.CDLL(None).prctl(set_parent_death_signal, signal.SIGUSR1)
     if os.getppid() != training_process:  # it died before it could be waited for
-        end(signal.SIGTERM, None)
+        end(signal.SIGUSR1, None)
     # The results' process imports torch when it first sees something of torch, which would
     # delay the first save.
     results.put(MetadataIndex(""))

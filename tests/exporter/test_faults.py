@@ -4,12 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from headway.exporter.training.faults import (
-    FaultInjector,
-    InjectedFaultError,
-    PlannedFault,
-    schedule,
-)
+from headway.exporter.training.faults import PlannedFault, schedule
+from headway.exporter.training.injector import FaultInjector, InjectedFaultError
 
 PUBLISHED = {
     "seed": 42,
@@ -67,20 +63,38 @@ FAULTS = tuple(
 )
 
 
-def strikes(injector: FaultInjector, completed: int) -> int | None:
-    """Return the step of the fault that struck, if any."""
-    announced: list[PlannedFault] = []
-    try:
-        injector.strike(completed, announced.append)
-    except InjectedFaultError:
-        return announced[0].step
-    assert announced == []
-    return None
+class Rank:
+    """One rank's injector and what it announced."""
+
+    def __init__(self, rank: int, memory: Path, faults: tuple[PlannedFault, ...] = FAULTS) -> None:
+        self.announced: list[str] = []
+        self.waits: list[float] = []
+        self.injector = FaultInjector(
+            faults,
+            rank=rank,
+            memory=memory,
+            announce=self.announced.append,
+            wait_for_stop=self.wait,
+        )
+
+    def wait(self, seconds: float) -> bool:
+        """Be told to stop in the third second."""
+        self.waits.append(seconds)
+        return len(self.waits) > 2
+
+    def strikes(self, completed: int, at: str = "step") -> int | None:
+        """Return the step of the fault that struck by an exception, if any."""
+        before = len(self.announced)
+        try:
+            self.injector.strike(at, completed)
+        except InjectedFaultError:
+            return int(self.announced[before].partition("after step ")[2].split()[0])
+        return None
 
 
 def test_a_fault_strikes_its_rank_once_after_its_step(tmp_path: Path) -> None:
-    injector = FaultInjector(FAULTS, rank=1, memory=tmp_path / "faults")
-    assert [strikes(injector, step) for step in (1, 2, 3, 3, 4, 5, 6, 7)] == [
+    rank = Rank(1, tmp_path / "faults")
+    assert [rank.strikes(step) for step in (1, 2, 3, 3, 4, 5, 6, 7)] == [
         *(None, None, 3),
         *(None, None, None, 6),
         None,
@@ -88,18 +102,19 @@ def test_a_fault_strikes_its_rank_once_after_its_step(tmp_path: Path) -> None:
 
 
 def test_a_fault_is_remembered_by_the_next_process(tmp_path: Path) -> None:
-    assert strikes(FaultInjector(FAULTS, rank=1, memory=tmp_path), 3) == 3
-    after = FaultInjector(FAULTS, rank=1, memory=tmp_path)
-    assert strikes(after, 3) is None
-    assert [fault.step for fault in after.pending()] == [5, 6]
+    assert Rank(1, tmp_path).strikes(3) == 3
+    after = Rank(1, tmp_path)
+    assert after.strikes(3) is None
+    assert [fault.step for fault in after.injector.pending()] == [5, 6]
 
 
 def test_faults_passed_while_their_rank_was_down_strike_one_by_one(tmp_path: Path) -> None:
-    injector = FaultInjector(FAULTS, rank=1, memory=tmp_path)
-    assert [strikes(injector, 9), strikes(injector, 9), strikes(injector, 9)] == [3, 6, None]
-    assert [fault.step for fault in injector.pending()] == [5]
+    rank = Rank(1, tmp_path)
+    assert [rank.strikes(9), rank.strikes(9), rank.strikes(9)] == [3, 6, None]
+    assert [fault.step for fault in rank.injector.pending()] == [5]
 
 
 def test_a_fault_of_another_rank_leaves_this_one_alone(tmp_path: Path) -> None:
-    injector = FaultInjector(FAULTS, rank=0, memory=tmp_path)
-    assert [strikes(injector, step) for step in range(9)] == [None] * 9
+    rank = Rank(0, tmp_path)
+    assert [rank.strikes(step) for step in range(9)] == [None] * 9
+    assert rank.announced == []

@@ -79,7 +79,7 @@ def test_each_fault_strikes_once_after_its_step_and_says_where_it_was_raised(
         assert fault.kind == "exception"
         assert f"planned for step {planned.step}" in str(fault.message)
         assert f"after step {planned.step}" in str(fault.message)
-        assert "in _strike" in str(fault.traceback)
+        assert "in _break" in str(fault.traceback)
 
 
 def test_each_restart_resumes_from_the_newest_durable_checkpoint(broken: Training) -> None:
