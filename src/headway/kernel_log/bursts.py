@@ -1,0 +1,149 @@
+"""Lines that say the same in one breath, united into one finding that counts them.
+
+Two lines are of one burst when they name the same place, would be judged alike, and lie within
+the window of their code: a GPU off the bus is told in two forms within five minutes, an exception
+of a kernel in many lines within seconds, and one fault of a job may leave thousands of Xid 45.
+The sequence of lines alone decides: the same log gives the same findings, however it is cut.
+"""
+
+from collections import OrderedDict
+from collections.abc import Hashable
+from dataclasses import dataclass, fields, replace
+
+from headway.events import GpuFault, GpuSxid, GpuXid
+from headway.kernel_log.log import Finding, Report
+from headway.kernel_log.oom import OomKill
+
+_SECOND = 10**9
+_OFF_THE_BUS = 79
+_WINDOW = 15 * _SECOND
+"""Greatest distance of two lines of a burst, from NVSentinel's burst of Xid 13."""
+_OFF_THE_BUS_WINDOW = 300 * _SECOND
+"""The same for a GPU that fell off the bus, as NVSentinel unites its two forms."""
+_LONGEST = 300 * _SECOND
+"""A burst that goes on for longer is told in parts."""
+_MOST_OPEN = 4096
+"""Bursts held at the same time; beyond, the oldest is told early."""
+
+
+@dataclass(slots=True)
+class _Burst:
+    finding: Finding
+    begin: int | None
+    last: int | None
+    window: int
+
+
+class Bursts:
+    """Unites findings as they come; memory is bounded by the bursts that are open."""
+
+    def __init__(self, most_open: int = _MOST_OPEN) -> None:
+        self._most_open = most_open
+        self._open: OrderedDict[Hashable, _Burst] = OrderedDict()
+        self._done: list[Finding] = []
+        self._now: int | None = None
+        """Time of the newest line; one without a stamp counts as written then."""
+
+    def add(self, finding: Finding) -> None:
+        """Take the next finding of the log."""
+        time = finding.time if finding.time is not None else self._now
+        self._now = time
+        key = _key(finding.report)
+        burst = self._open.get(key)
+        if burst is not None and _within(burst, time):
+            burst.finding = _united(burst.finding, finding)
+            burst.last = time
+            burst.begin = time if burst.begin is None else burst.begin
+            return
+        if burst is not None:
+            self._close(key)
+        self._open[key] = _Burst(finding, time, time, _window(finding.report))
+        if len(self._open) > self._most_open:
+            self._close(next(iter(self._open)))
+
+    def pop(self) -> list[Finding]:
+        """Return what is complete, each finding once, in the order of its first line.
+
+        A finding waits for those that began before it.
+        """
+        while self._open:
+            key, oldest = next(iter(self._open.items()))
+            if _within(oldest, self._now):
+                break
+            self._close(key)
+        done, self._done = self._done, []
+        return done
+
+    def pop_all(self) -> list[Finding]:
+        """Return everything that is left, complete or not."""
+        for key in list(self._open):
+            self._close(key)
+        return self.pop()
+
+    def _close(self, key: Hashable) -> None:
+        self._done.append(_counted(self._open.pop(key).finding))
+
+
+def _within(burst: _Burst, time: int | None) -> bool:
+    if time is None or burst.begin is None or burst.last is None:
+        return True
+    return abs(time - burst.last) <= burst.window and abs(time - burst.begin) <= _LONGEST
+
+
+def _window(report: Report) -> int:
+    off = isinstance(report, GpuXid) and report.code == _OFF_THE_BUS
+    off = off or (isinstance(report, GpuFault) and report.kind == "fallen_off_bus")
+    return _OFF_THE_BUS_WINDOW if off else _WINDOW
+
+
+def _key(report: Report) -> Hashable:
+    """Return the place and everything that decides the class."""
+    match report:
+        case GpuXid(code=79) | GpuFault(kind="fallen_off_bus"):
+            return (_OFF_THE_BUS, report.device)
+        case GpuXid():
+            return (
+                "xid",
+                report.device,
+                report.gpu_instance,
+                report.compute_instance,
+                report.code,
+                report.unit,
+                report.error_status,
+                report.sub_code,
+                report.fatal,
+                report.recovery_action,
+            )
+        case GpuSxid():
+            return ("sxid", report.device, report.code)
+        case GpuFault():
+            return ("fault", report.device, report.kind)
+        case OomKill():
+            return ("oom", report.process_id)
+
+
+def _united(first: Finding, other: Finding) -> Finding:
+    """Return the first finding with what only the other one knows, and the count of both."""
+    report, further = first.report, other.report
+    if isinstance(report, GpuFault) and isinstance(further, GpuXid):
+        report = replace(further, line=report.line)  # the form with a number says more
+    elif type(report) is type(further):
+        missing = {
+            field.name: getattr(further, field.name)
+            for field in fields(report)
+            if getattr(report, field.name) is None
+        }
+        report = replace(report, **missing)
+    return replace(
+        first,
+        report=report,
+        time=other.time if first.time is None else first.time,
+        monotonic=other.monotonic if first.monotonic is None else first.monotonic,
+        repeats=first.repeats + other.repeats,
+    )
+
+
+def _counted(finding: Finding) -> Finding:
+    if isinstance(finding.report, OomKill):
+        return finding
+    return replace(finding, report=replace(finding.report, repeats=finding.repeats))
