@@ -144,6 +144,32 @@ def test_a_wait_that_lasts_is_seen_as_an_open_phase_from_outside(tmp_path: Path)
     assert training.open_phases == ()
 
 
+def test_a_wait_between_two_calls_belongs_to_the_next_step(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recorder = record(tmp_path)
+    (reader,) = readers(tmp_path)
+    clock = Clock(monkeypatch, time.monotonic_ns())
+    recorder.batch_arrived()  # nobody waited
+    for number in (1, 2):
+        recorder.batch_awaited()
+        clock.now += 9 * SECOND
+        recorder.batch_awaited()  # what came in between was no wait
+        clock.now += 3 * SECOND
+        (opened,) = reader.status().open_phases
+        assert opened.phase == "data_wait"
+        recorder.batch_arrived()
+        assert reader.status().open_phases == ()
+        with recorder.step(number):
+            clock.now += SECOND
+            recorder.batch_awaited()
+            clock.now += SECOND
+            recorder.batch_arrived()
+    recorded = [step for _, step in steps(read(tmp_path).envelopes)]
+    assert [step.data_wait for step in recorded] == [3 * SECOND, 3 * SECOND]
+    assert [step.duration for step in recorded] == [2 * SECOND, 2 * SECOND]
+
+
 def test_the_status_names_open_phases_and_the_last_step(tmp_path: Path) -> None:
     recorder = record(tmp_path)
     (reader,) = readers(tmp_path)
