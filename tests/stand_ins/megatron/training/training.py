@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import torch
+
 from megatron.training import get_args
 
 TRACKER = "latest_checkpointed_iteration.txt"
