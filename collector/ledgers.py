@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from headway.collector.node_clocks import NodeClocks
+from headway.collector.node_feed import NodeFeed
 from headway.events import Envelope, RunStarted
 from headway.ledger import Ledger, Timeline
 from headway.report import report, summary
@@ -74,6 +75,12 @@ class _Run:
                 if isinstance(envelope.event, RunStarted):
                     self.name = envelope.event.run_name
 
+    def add_of_nodes(self, envelopes: Sequence[Envelope]) -> None:
+        """Take events of the run's nodes, which are no sign of the run itself."""
+        with self._queue_lock:
+            self._queue += envelopes
+            self._num_changes += 1
+
     def snapshot(self) -> Snapshot:
         with self._compute_lock:
             now = self._clock()
@@ -125,9 +132,10 @@ class Ledgers:
         self._clock = clock
         self._lock = threading.Lock()
         self._runs: dict[str, _Run] = {}
+        self._feed = NodeFeed()
 
     def add(self, envelopes: Sequence[Envelope]) -> None:
-        """Take stored events; those of no run belong to no ledger."""
+        """Take stored events; those of a node go to the runs that have ranks on it."""
         by_run: dict[str, list[Envelope]] = defaultdict(list)
         for envelope in envelopes:
             if envelope.run is not None:
@@ -138,6 +146,11 @@ class Ledgers:
                     self._runs[run] = _Run(run, self._clock)
                 found = self._runs[run]
             found.add(group)
+        with self._lock:
+            given = self._feed.add(envelopes)
+            for run, group in given.items():
+                if group:
+                    self._runs[run].add_of_nodes(group)
 
     def snapshot(self, run: str) -> Snapshot:
         """Return the current ledger of a run, given by its id or, the newest of it, by its name.

@@ -12,6 +12,11 @@ One event a line: a time or a stretch in seconds, a verb, its arguments, `name=v
 `rank=` names the rank (default 0), `#` starts a comment. A stretch of steps is cut evenly, `each=9
 wait=1` gives steps of 9 s after a wait of 1 s each, from the start of the stretch on. `loss=2` lets
 step n lose 2 * (1 + 1 / n), `samples=8` lets it consume 8, `seen=` so many before step 1.
+
+Events of a node name no run: `gpu 0 GPU-a 0000:cb:00.0` lists a GPU, `xid 79 0000:cb:00`, `sxid`
+and `gpu_fault` break one, `node_fault` the node; `node=` names it (default node-a). With `rank=`
+a rank itself records an Xid. `device` is a rank's GPU, `attempt ... local=0` numbers the ranks
+within their nodes from 0. After `boot b2` all machines run in another boot.
 """
 
 import math
@@ -46,8 +51,9 @@ class Timeline:
 
     run: str = "run"
     attempt: str | None = None
+    boot: str = "boot"
     envelopes: list[Envelope] = field(default_factory=list)
-    _sequence: dict[int | None, int] = field(default_factory=lambda: defaultdict(int))
+    _sequence: dict[int | str | None, int] = field(default_factory=lambda: defaultdict(int))
 
     def emit(self, time: int, event: Event, rank: int | None = 0, count: int = 1) -> None:
         """Add one event at a time in ns since the epoch of the timeline."""
@@ -63,7 +69,27 @@ class Timeline:
                 attempt=self.attempt,
                 rank=rank,
                 node="node-a" if rank is None else f"node-{'abcdefgh'[rank // 4 % 8]}",
-                boot_id="boot",
+                boot_id=self.boot,
+                wall=EPOCH + time,
+                monotonic=time,
+                event=event,
+            )
+        )
+
+    def of_node(self, time: int, event: Event, node: str) -> None:
+        """Add an event of a node, as its agent records it, at a time in ns."""
+        producer = f"{node} {self.boot}"
+        sequence = self._sequence[producer]
+        self._sequence[producer] += 1
+        self.envelopes.append(
+            Envelope(
+                producer=producer,
+                anchor=EPOCH,
+                first_sequence=sequence,
+                last_sequence=sequence,
+                run=None,
+                node=node,
+                boot_id=self.boot,
                 wall=EPOCH + time,
                 monotonic=time,
                 event=event,
@@ -118,12 +144,15 @@ def _attempt(
     built.attempt = arguments[0]
     layer = arguments[1] if len(arguments) > 1 else "launcher"
     world = int(options["world"]) if "world" in options else None
+    local = _number(options, "local")
     for rank in _ranks(options):
         started = e.AttemptStarted(
             layer=layer,
             world_size=world,
             process_id=_number(options, "pid"),
             torchelastic_restarts=_number(options, "restarts"),
+            local_rank=None if local is None else local + rank % 4,
+            visible_devices=options.get("visible"),
         )
         built.emit(stretch[0], started, rank)
 
@@ -200,6 +229,31 @@ def _alone(
         built.attempt = kept
 
     return verb
+
+
+def _of_node(
+    build: Callable[[Arguments, Options], Event],
+) -> Callable[[Timeline, tuple[int, int], Arguments, Options], None]:
+    def verb(
+        built: Timeline, stretch: tuple[int, int], arguments: Arguments, options: Options
+    ) -> None:
+        event = build(arguments, options)
+        if "rank" in options:
+            built.emit(stretch[0], event, int(options["rank"]))
+        else:
+            built.of_node(stretch[0], event, options.get("node", "node-a"))
+
+    return verb
+
+
+def _boot(
+    built: Timeline, stretch: tuple[int, int], arguments: Arguments, options: Options
+) -> None:
+    built.boot = arguments[0]
+
+
+def _names(options: Options, name: str) -> tuple[str, ...]:
+    return tuple(options[name].split(",")) if name in options else ()
 
 
 def _optional(options: Options, name: str) -> int | None:
@@ -287,7 +341,42 @@ VERBS: dict[str, Any] = {
             layer="in_process", phase=a[0], state=a[1] if len(a) > 1 else "began"
         )
     ),
-    "xid": _each(lambda a, o: e.GpuXid(code=int(a[0]), device=a[1])),
+    "boot": _boot,
+    "gpu": _of_node(
+        lambda a, o: e.GpuPresent(
+            index=int(a[0]),
+            device=a[1],
+            pci_address=a[2],
+            slices=_names(o, "slices"),
+            instances=_names(o, "instances"),
+        )
+    ),
+    "device": _each(
+        lambda a, o: e.RankDevice(device=a[0], pci_address=o.get("pci"), slice=o.get("slice"))
+    ),
+    "xid": _of_node(
+        lambda a, o: e.GpuXid(
+            code=int(a[0]),
+            device=a[1],
+            process_id=_number(o, "pid"),
+            gpu_instance=_number(o, "gi"),
+            compute_instance=_number(o, "ci"),
+            repeats=_number(o, "repeats"),
+            caused_by=_number(o, "caused_by"),
+            classification=o.get("class"),
+            policy="site 1" if "class" in o else None,
+        )
+    ),
+    "sxid": _of_node(
+        lambda a, o: e.GpuSxid(code=int(a[0]), device=a[1], classification=o.get("class"))
+    ),
+    "gpu_fault": _of_node(
+        lambda a, o: e.GpuFault(
+            kind=a[0], device=a[1] if len(a) > 1 else None, classification=o.get("class")
+        )
+    ),
+    "node_fault": _of_node(lambda a, o: e.Fault(kind=a[0], message=o.get("message"))),
+    "health": _of_node(lambda a, o: e.Health(check=a[0], state=a[1], detail=o.get("detail"))),
     "corrected": _alone(
         lambda a, o: e.IncidentCorrected(
             incident=a[0], cause=a[1], author=o["by"], reason=o.get("reason")

@@ -7,7 +7,7 @@ and what a launcher sends to the others count only when nothing better is there.
 import re
 from collections.abc import Iterable, Sequence
 
-from headway.events import AttemptEnded, Fault, GpuXid, RankExited, StopAnnounced
+from headway.events import AttemptEnded, Fault, RankExited, StopAnnounced
 from headway.incidents.model import Evidence, Seen, Verdict
 
 _SECOND = 10**9
@@ -113,21 +113,6 @@ def of_stop(seen: Seen, stop: StopAnnounced) -> Evidence:
     )
 
 
-def of_xid(seen: Seen, xid: GpuXid) -> Evidence:
-    """Return an Xid as evidence; it decides nothing before it is classified."""
-    return Evidence(
-        time=seen.time,
-        began=seen.began,
-        cause="unknown",
-        kind="xid",
-        words=f"Xid {xid.code} on {xid.device}" + (f": {xid.message}" if xid.message else ""),
-        node=seen.node,
-        gpu=xid.device,
-        attempt=seen.attempt,
-        sources=seen.sources,
-    )
-
-
 def decide(evidence: Iterable[Evidence], at_start: bool) -> Verdict:
     """Choose the cause; `at_start` says that the attempt never completed a step.
 
@@ -135,9 +120,10 @@ def decide(evidence: Iterable[Evidence], at_start: bool) -> Verdict:
     """
     known = sorted(evidence, key=lambda item: (item.time, item.began))
     for cause in _DECIDES:
-        for item in known:
+        # of several records of GPU faults the one that names the GPU tells more
+        for item in sorted(known, key=lambda item: item.gpu is None):
             if item.cause == cause:
-                return _verdict(item, f"{cause.replace('_', ' ')} on record")
+                return _verdict(item, _on_record(item))
     telling = without_consequences(known)
     for item in telling or [item for item in known if item.cause != "unknown"]:
         if at_start and item.cause in ("exception", "killed"):
@@ -180,8 +166,14 @@ def _verdict(item: Evidence, rule: str, cause: str | None = None) -> Verdict:
         node=item.node,
         gpu=item.gpu,
         signature=item.signature,
-        suspect_rule="the record names it" if item.named else None,
+        suspect_rule="the record names it" if item.named else item.placed,
     )
+
+
+def _on_record(item: Evidence) -> str:
+    if item.classification is None:
+        return f"{item.cause.replace('_', ' ')} on record"
+    return f"{item.signature} is of class {item.classification} by the policy {item.policy}"
 
 
 def _is_specific(item: Evidence) -> bool:

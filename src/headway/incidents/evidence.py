@@ -3,15 +3,15 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from headway.events import AttemptEnded, GpuXid, RankExited
+from headway.events import AttemptEnded, RankExited
 from headway.incidents.causes import (
     WATCHDOG_CAUSES,
     decide,
     of_exit,
     of_fault,
     of_stop,
-    of_xid,
 )
+from headway.incidents.gpu_evidence import gpu_evidence
 from headway.incidents.hangs import (
     doing,
     hang_suspect,
@@ -20,14 +20,11 @@ from headway.incidents.hangs import (
     silent_ranks,
     stall,
 )
-from headway.incidents.model import Evidence, Seen, Source, Verdict
+from headway.incidents.model import Evidence, Seen, Verdict
 from headway.incidents.reading import Reading, node_of
 from headway.ledger.account import Account
 from headway.ledger.breakage import WATCHDOGS, fault_start, is_breakage
 
-_SECOND = 10**9
-_XID_BEFORE = 300 * _SECOND
-_XID_AFTER = 60 * _SECOND
 _PATIENT = ("warmup", "checkpoint_save", "checkpoint_load", "data_wait")
 """Phases that may take long without anything being wrong."""
 
@@ -52,12 +49,14 @@ def failure(reading: Reading, position: int) -> Failure:
     if opened is None:
         opened = min((item.began for item in evidence), default=account.broken.done)
     opened = min(opened, reading.ledger.closed_at)
-    evidence += _xids(reading, account, opened, evidence)
+    evidence += gpu_evidence(reading, account.attempt, opened, evidence)
     verdict = decide(evidence, at_start=account.steps is None)
     if verdict.cause in WATCHDOG_CAUSES and verdict.suspect_rule is None:
         verdict = _suspected(account, verdict, evidence)
     if verdict.node is None:
         verdict = replace(verdict, node=node_of(account.attempt, verdict.rank))
+    if verdict.cause == "gpu_fault" and verdict.gpu is None:
+        verdict = replace(verdict, gpu=_gpu_of(reading, account, verdict.rank))
     return Failure(
         position,
         opened,
@@ -126,21 +125,12 @@ def _is_vanished(exit_: RankExited | AttemptEnded) -> bool:
     )
 
 
-def _xids(
-    reading: Reading, account: Account, opened: int, evidence: Sequence[Evidence]
-) -> list[Evidence]:
-    """Return the Xids of the attempt's nodes around its faults."""
-    last = max((item.time for item in evidence), default=opened)
-    nodes = {log.node for log in account.attempt.ranks.values()}
-    found = []
-    for fact in reading.xids(opened - _XID_BEFORE, last + _XID_AFTER):
-        envelope, record = fact.envelope, fact.envelope.event
-        if isinstance(record, GpuXid) and envelope.node in nodes:
-            source = Source(envelope.producer, envelope.first_sequence)
-            name = account.attempt.identity
-            seen = Seen(fact.time, fact.time, envelope.rank, envelope.node, name, source)
-            found.append(of_xid(seen, record))
-    return found
+def _gpu_of(reading: Reading, account: Account, rank: int | None) -> str | None:
+    """Return the GPU of a rank whose health check failed."""
+    for holder in reading.holders.of(account.attempt):
+        if holder.rank == rank and holder.gpu is not None:
+            return holder.gpu.name
+    return None
 
 
 def _suspected(account: Account, verdict: Verdict, evidence: Sequence[Evidence]) -> Verdict:

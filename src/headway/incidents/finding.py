@@ -6,6 +6,7 @@ old highest are done; a fault before that joins it.
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -24,6 +25,8 @@ from headway.ledger import Ledger
 
 BEYOND = 10
 """Steps beyond the old highest with which an incident closes."""
+WEEK = 7 * 86_400 * 10**9
+"""Time in ns within which another incident of the same GPU is a repetition."""
 _DONE = ("completed", "stopped")
 """States of a run that did not fail."""
 
@@ -71,7 +74,21 @@ def incidents(ledger: Ledger) -> list[Incident]:
                 judgement=said.get(identity, Judgement()),
             )
         )
-    return found
+    return _counted(found)
+
+
+def _counted(found: Sequence[Incident]) -> list[Incident]:
+    """Say of each GPU that is to blame how often it was within a week."""
+    opened: dict[str, list[int]] = {}
+    counted = []
+    for incident in found:
+        repeats = None
+        if incident.suspect_gpu is not None and incident.cause == "gpu_fault":
+            times = opened.setdefault(incident.suspect_gpu, [])
+            times.append(incident.opened)
+            repeats = sum(incident.opened - time < WEEK for time in times)
+        counted.append(replace(incident, gpu_repeats=repeats))
+    return counted
 
 
 def restarts(ledger: Ledger, known: Sequence[Incident]) -> dict[str, dict[str, int]]:

@@ -71,7 +71,7 @@ def loops(ledger: Ledger) -> list[Loop]:
 def streaks(failures: Mapping[int, Failure]) -> dict[int, dict[str, int]]:
     """Return for each broken attempt what it shares with those just before it, and how many.
 
-    What counts is the suspected rank and node, the checkpoint it had started from, and the
+    What counts is the suspected rank, node and GPU, the checkpoint it had started from, and the
     signature of the fault.
     """
     found: dict[int, dict[str, int]] = {}
@@ -80,6 +80,7 @@ def streaks(failures: Mapping[int, Failure]) -> dict[int, dict[str, int]]:
         now = {
             "rank": one.verdict.rank,
             "node": one.verdict.node,
+            "gpu": one.verdict.gpu,
             "checkpoint": one.checkpoint,
             "signature": one.verdict.signature,
         }

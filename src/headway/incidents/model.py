@@ -40,7 +40,8 @@ class Evidence:
 
     `rank` is accused, `observer` saw it. `kind` is the event's own word (a fault's kind, `exit`,
     `stop`, ...), `echo` marks what a dead peer looks like from outside, `named` that the record
-    itself names the culprit.
+    itself names the culprit. Of a GPU fault `classification` and `policy` say what it asks for and
+    by which rules, `placed` how it was found whose the GPU is.
     """
 
     time: int
@@ -58,6 +59,9 @@ class Evidence:
     named: bool = False
     attempt: str | None = None
     sources: tuple[Source, ...] = ()
+    classification: str | None = None
+    policy: str | None = None
+    placed: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,7 +126,11 @@ class Judgement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Incident:
-    """One incident; `cause` is a person's where one corrected it, `original_cause` the rule's."""
+    """One incident; `cause` is a person's where one corrected it, `original_cause` the rule's.
+
+    `gpu_repeats` counts the run's incidents of the suspected GPU within seven days, this one
+    included.
+    """
 
     incident: str
     number: int
@@ -147,6 +155,7 @@ class Incident:
     tries: tuple[Try, ...] = ()
     evidence: tuple[Evidence, ...] = ()
     persistent: Mapping[str, int] = field(default_factory=dict)
+    gpu_repeats: int | None = None
     suspected_false_alarm: bool = False
     warnings: tuple[str, ...] = ()
     open_phase: OpenPhase | None = None

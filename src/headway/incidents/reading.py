@@ -11,18 +11,23 @@ from headway.events import (
     Envelope,
     Event,
     Fault,
+    GpuFault,
+    GpuSxid,
     GpuXid,
     RankExited,
     StopAnnounced,
 )
+from headway.incidents.holders import Holders
+from headway.incidents.inventory import Inventory
 from headway.incidents.model import Source
 from headway.ledger import Ledger
 from headway.ledger.account import Account
 from headway.ledger.attempts import Attempt, Phase
 from headway.ledger.checkpoints import Checkpoint
-from headway.ledger.intake import Stamped
+from headway.ledger.intake import Stamped, order
 
 _TELLING = (Fault, RankExited, AttemptEnded, StopAnnounced)
+GPU_FAULTS = (GpuFault, GpuSxid, GpuXid)
 
 
 class Reading:
@@ -38,18 +43,27 @@ class Reading:
             self.saves[save.attempt].append(save)
         self.segments = [segment.attempt for segment in ledger.book.chain]
         self._records: dict[int, Envelope] = {}
-        self._xids: list[Stamped] = []
+        of_machines: list[Stamped] = []
         self._failed_loads: list[tuple[int, str]] = []
         for fact in ledger.book.facts:
             record = fact.envelope.event
             if isinstance(record, _TELLING):
                 # equal records of two ranks are two: only the object tells them apart
                 self._records[id(record)] = fact.envelope
-            elif isinstance(record, GpuXid) and fact.time <= ledger.as_of:
-                self._xids.append(fact)
+            elif isinstance(record, GPU_FAULTS):
+                of_machines.append(fact)
             elif isinstance(record, CheckpointLoadFailed) and fact.time <= ledger.as_of:
                 self._failed_loads.append((fact.time, record.checkpoint))
-        self._xid_times = [fact.time for fact in self._xids]
+        for fact in ledger.book.of_nodes:
+            if isinstance(fact.envelope.event, (*GPU_FAULTS, Fault)):
+                of_machines.append(fact)
+        known = (fact for fact in of_machines if fact.time <= ledger.as_of)
+        self._of_machines = sorted(known, key=order)
+        self._times_of_machines = [fact.time for fact in self._of_machines]
+        listed = (fact for fact in ledger.book.of_nodes if fact.time <= ledger.as_of)
+        self.inventory = Inventory(listed)
+        told = (fact for fact in ledger.book.facts if fact.time <= ledger.as_of)
+        self.holders = Holders(told, self.inventory)
 
     def highest(self, position: int) -> int:
         """Return the highest step completed up to and with an attempt."""
@@ -65,10 +79,10 @@ class Reading:
         envelope = self._records.get(id(event))
         return None if envelope is None else envelope.rank
 
-    def xids(self, start: int, end: int) -> list[Stamped]:
-        """Return the Xids between two times."""
-        low, high = bisect_left(self._xid_times, start), bisect_right(self._xid_times, end)
-        return self._xids[low:high]
+    def of_machines(self, start: int, end: int) -> list[Stamped]:
+        """Return the faults of GPUs and nodes between two times, both included."""
+        low = bisect_left(self._times_of_machines, start)
+        return self._of_machines[low : bisect_right(self._times_of_machines, end)]
 
     def failed_load(self, account: Account) -> str | None:
         """Return the checkpoint that an attempt failed to load last."""

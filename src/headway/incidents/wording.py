@@ -13,6 +13,10 @@ def headline(incident: Incident, as_of: int) -> str:
     elif incident.suspect_node is not None:
         what += f" on {incident.suspect_node}"
     parts = [what[0].upper() + what[1:]]
+    if incident.suspect_gpu is not None:
+        again = incident.gpu_repeats or 1
+        week = f", for the {_ordinal(again)} time this week" if again > 1 else ""
+        parts.append(f"{incident.suspect_gpu} is to blame{week}")
     if incident.recovered is not None:
         parts.append(f"recovered after {wording.duration(incident.recovered - incident.opened)}")
     elif incident.outcome == "not_recovered":
@@ -25,3 +29,8 @@ def headline(incident: Incident, as_of: int) -> str:
     if len(incident.tries) > 1:
         parts.append(f"{len(incident.tries)} attempts to recover")
     return "; ".join(parts) + "."
+
+
+def _ordinal(number: int) -> str:
+    words = ("zeroth", "first", "second", "third", "fourth", "fifth")
+    return words[number] if number < len(words) else f"{number}th"

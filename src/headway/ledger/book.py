@@ -38,6 +38,7 @@ class Book:
     as_of: int
     extent: Extent | None
     facts: Sequence[Stamped]
+    of_nodes: Sequence[Stamped] = ()
     attempts: list[Attempt] = field(default_factory=list)
     accounts: list[Account] = field(default_factory=list)
     chain: list[Segment] = field(default_factory=list)
@@ -86,7 +87,7 @@ class BookReader:
         known = bisect_right(strays, as_of, key=lambda event: event.time)
         stray = strays[known - 1].time if known else 0
         span = extent(told.signs, attempts, ended, stray, as_of)
-        book = Book(self.run, as_of, span, facts, attempts)
+        book = Book(self.run, as_of, span, facts, intake.of_nodes.in_order(), attempts)
         for producer, count in sorted(quarantined.items()):
             book.problems.append(
                 Problem(kind="absurd_time", detail=f"stamps of producer {producer}", count=count)

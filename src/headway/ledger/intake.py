@@ -16,6 +16,11 @@ from headway.events import (
     Clock,
     Envelope,
     Fault,
+    GpuFault,
+    GpuPresent,
+    GpuSxid,
+    GpuXid,
+    Health,
     Heartbeat,
     PhaseBegan,
     PhaseEnded,
@@ -39,6 +44,8 @@ ADOPTED = (Fault, RankExited, RestartPhase, StopAnnounced)
 """Events that belong to the newest attempt where they name none."""
 OF_ATTEMPT = (*ADOPTED, CheckpointLoadFailed)
 """Events that tell about an attempt even if they name no rank."""
+OF_NODE = (Fault, GpuFault, GpuPresent, GpuSxid, GpuXid, Health)
+"""Events of a node as a whole, where they name no run: evidence of causes, but not of the run."""
 Offsets = Mapping[tuple[str | None, str | None], int]
 
 
@@ -102,6 +109,7 @@ class Intake:
         self.floating = Bucket()
         self.strays = Bucket()
         self.facts = Bucket()
+        self.of_nodes = Bucket()
 
     def add(self, envelopes: Iterable[Envelope]) -> int:
         """Keep what is new of each envelope; return how many held something new."""
@@ -132,6 +140,10 @@ class Intake:
         attempt = self._attempt(envelope) if self._bound else envelope.attempt
         event = Stamped(envelope.monotonic + shift, shift, envelope, attempt)
         kind = envelope.event
+        if is_of_node(envelope):
+            # what befalls a machine neither begins nor prolongs a run, nor is it ever absurdly old
+            self.of_nodes.add(event)
+            return
         if isinstance(kind, RunStarted):
             insort(self._starts, event.time)
         self._version += 1
@@ -216,6 +228,17 @@ class Intake:
             high = bisect_right(events, min(end, as_of), key=_time)
             found.update(event.time for event in events[low:high])
         return sorted(found)
+
+
+def is_of_node(envelope: Envelope) -> bool:
+    """Whether an event tells of a node, and of no run on it."""
+    unnamed = envelope.run is None and envelope.rank is None and envelope.node is not None
+    return unnamed and isinstance(envelope.event, OF_NODE)
+
+
+def occurred(envelope: Envelope) -> int:
+    """Return the time of an event in ns by the clock of its node, which may be off."""
+    return envelope.anchor + envelope.monotonic
 
 
 def _time(event: Stamped) -> int:

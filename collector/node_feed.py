@@ -1,0 +1,67 @@
+"""Which events of nodes belong into which ledgers: those of the nodes that a run has ranks on.
+
+An event of a node names no run. It reaches every run that had ranks there by then or up to a day
+before, whichever of the two was stored first; so that the order of arrival does not matter. Each
+addition costs what is new, a run's first rank on a node what the node told before.
+"""
+
+from bisect import bisect_right, insort
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from headway.events import Envelope
+from headway.ledger.intake import DAY, is_of_node, occurred
+
+
+@dataclass(slots=True)
+class _Node:
+    """The events of one node by time, and up to when each run there has been given them (ns)."""
+
+    events: list[Envelope] = field(default_factory=list)
+    given: dict[str, int] = field(default_factory=dict)
+
+
+class NodeFeed:
+    """Gives runs the events of their nodes; takes stored events in any order."""
+
+    def __init__(self) -> None:
+        self._nodes: dict[str, _Node] = defaultdict(_Node)
+
+    def add(self, envelopes: Iterable[Envelope]) -> dict[str, list[Envelope]]:
+        """Take stored events; return by run what it is to be given now."""
+        found: dict[str, list[Envelope]] = defaultdict(list)
+        reached: dict[tuple[str, str], int] = {}
+        for envelope in envelopes:
+            if envelope.node is None:
+                continue
+            if is_of_node(envelope):
+                self._take(envelope.node, envelope, found)
+            elif envelope.run is not None and envelope.rank is not None:
+                key = (envelope.node, envelope.run)
+                reached[key] = max(reached.get(key, 0), occurred(envelope) + DAY)
+        for (name, run), until in reached.items():
+            node = self._nodes[name]
+            given = node.given.get(run)
+            if given is None or until > given:
+                low = 0 if given is None else bisect_right(node.events, given, key=occurred)
+                high = bisect_right(node.events, until, key=occurred)
+                found[run] += node.events[low:high]
+                node.given[run] = until
+        return found
+
+    def events(self, node: str) -> Sequence[Envelope]:
+        """Return the events of a node in order of time."""
+        known = self._nodes.get(node)
+        return () if known is None else tuple(known.events)
+
+    def nodes(self) -> list[str]:
+        """Return the nodes of which anything is known."""
+        return sorted(self._nodes)
+
+    def _take(self, name: str, envelope: Envelope, found: dict[str, list[Envelope]]) -> None:
+        node = self._nodes[name]
+        insort(node.events, envelope, key=occurred)
+        for run, until in node.given.items():
+            if occurred(envelope) <= until:
+                found[run].append(envelope)
