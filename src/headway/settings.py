@@ -79,6 +79,14 @@ class AgentSettings(Settings):
     ] = None
     nics: Annotated[bool, "Watch the error counters of the network adapters."] = True
     nic_interval: Annotated[float, "Seconds between two readings of the adapters."] = 30.0
+    kernel_log: Annotated[
+        str,
+        "Kernel log to read: `kmsg`, `journal`, the path of a file, `off`, or `auto` for the "
+        "first that can be read.",
+    ] = "auto"
+    gpu_policy: Annotated[
+        Path | None, "TOML file with the site's own classes of GPU faults; default: none."
+    ] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

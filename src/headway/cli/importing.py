@@ -11,7 +11,7 @@ from headway.cli.refusal import Refusal
 from headway.settings import AgentSettings
 from headway.wording import counted
 
-_UNUSED = ("spool", "interval", "host", "port", "state")
+_USED = ("endpoint", "token", "batch")
 
 
 def add(subparsers: Any) -> None:
@@ -31,7 +31,7 @@ def add(subparsers: Any) -> None:
     )
     spool.add_argument("folder", metavar="DIR", type=Path, help="Folder of the spools.")
     spool.add_argument("--json", action="store_true", help="Print one JSON object.")
-    add_settings(spool, AgentSettings, leave_out=_UNUSED)
+    add_settings(spool, AgentSettings, only=_USED)
     spool.set_defaults(run=run)
 
 

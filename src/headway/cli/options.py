@@ -11,11 +11,16 @@ S = TypeVar("S", bound=Settings)
 
 
 def add_settings(
-    parser: argparse.ArgumentParser, declaration: type[Settings], leave_out: Collection[str] = ()
+    parser: argparse.ArgumentParser,
+    declaration: type[Settings],
+    only: Collection[str] | None = None,
 ) -> None:
-    """Give the parser one option per setting; not given means environment, file or default."""
+    """Give the parser one option per setting, of `only` these where they are named.
+
+    Not given means environment, file or default.
+    """
     for option in options(declaration):
-        if option.name in leave_out:
+        if only is not None and option.name not in only:
             continue
         names = [name for name in (option.alias, option.variable) if name is not None]
         default = "" if option.default is None else f" Default: {option.default}."

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from headway.simulate import Simulated
     from headway.simulate.plan import Plan
 
-_UNUSED = ("spool", "interval", "clock_interval", "host", "port", "state")
+_USED = ("endpoint", "token", "batch")
 
 
 def add(subparsers: Any) -> None:
@@ -42,7 +42,7 @@ def add(subparsers: Any) -> None:
     parser.add_argument(
         "--json", action="store_true", help="Print truth and ledger as one JSON object."
     )
-    add_settings(parser, AgentSettings, leave_out=_UNUSED)
+    add_settings(parser, AgentSettings, only=_USED)
     parser.set_defaults(run=run)
 
 
