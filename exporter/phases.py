@@ -28,6 +28,10 @@ class Phases:
         """Count what would have been raised into the training."""
         self._recorder.suppressed(failure)
 
+    def names(self) -> tuple[str, ...]:
+        """Return the names of the open phases, the innermost last."""
+        return tuple(opened.phase for opened in self._open)
+
     def clear(self) -> None:
         """Forget phases that were never left: another attempt begins."""
         self._open.clear()
@@ -52,6 +56,7 @@ class Phases:
             self._recorder.misuse("nested_phase", detail)
             return
         self._recorder.end_wait()
+        self._recorder.observers.began(name)
         phase.opened = OpenPhase(name, _now())
         self._open.append(phase.opened)
         self._recorder.emit(PhaseBegan(phase=name), phase.opened.began)
@@ -74,6 +79,7 @@ class Phases:
         ended = PhaseEnded(phase=opened.phase, duration=end - opened.began, error=words)
         self._recorder.emit(ended, end)
         self._show()
+        self._recorder.observers.ended(opened.phase, error is None)
 
     def _show(self) -> None:
         self._recorder.show_phases(list(self._open))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from headway.events import PhaseBegan, PhaseEnded
 from headway.exporter import failures
 from headway.exporter.complaints import harmless
+from headway.exporter.observers import ObservedStepTimer, Observers
 from headway.exporter.plain_values import named, plain_int, plain_real, qualified
 from headway.exporter.step_timer import LARGEST_SAMPLES, NO_NUMBER, StepTimer
 from headway.step_blocks import UNKNOWN_SAMPLES
@@ -27,6 +28,16 @@ class UnusualSteps:
         self._recorder = recorder
         self.timer = StepTimer(self)
         self._idle = StepTimer(self)
+
+    @property
+    def observers(self) -> Observers:
+        """Who is told of steps; asked for by the timers that `observe` made."""
+        return self._recorder.observers
+
+    def observe(self) -> None:
+        """Let the timers tell the recorder's observers of every step, recorded or not."""
+        # Their type is changed and not the code of a step, which would cost everybody.
+        self.timer.__class__ = self._idle.__class__ = ObservedStepTimer
 
     def suppressed(self, failure: Exception) -> None:
         """Count what would have been raised into the training."""

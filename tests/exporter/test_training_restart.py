@@ -14,7 +14,7 @@ from headway.exporter.nvrx.interruptions import culprit
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", FutureWarning)  # torch about pynvml
-    from headway.exporter.nvrx import in_process
+    from headway.exporter.nvrx import in_process, workload
 
 
 @pytest.mark.parametrize(
@@ -49,8 +49,8 @@ class ExoticError(Exception):
 def test_an_exception_that_nvrx_could_not_copy_is_replaced() -> None:
     with pytest.raises(TypeError):
         copy.deepcopy(ExoticError(1, 2))
-    with pytest.raises(in_process.WorkloadError, match=r"ExoticError: 1 2") as raised:
-        in_process._reraise(ExoticError(1, 2))
+    with pytest.raises(workload.WorkloadError, match=r"ExoticError: 1 2") as raised:
+        workload._reraise(ExoticError(1, 2))
     assert isinstance(raised.value.__cause__, ExoticError)
     copy.deepcopy(raised.value)
 
@@ -58,7 +58,7 @@ def test_an_exception_that_nvrx_could_not_copy_is_replaced() -> None:
 def test_an_ordinary_exception_is_raised_as_it_is() -> None:
     error = ValueError("plain")
     with pytest.raises(ValueError, match="plain") as raised:
-        in_process._reraise(error)
+        workload._reraise(error)
     assert raised.value is error
 
 

@@ -1,0 +1,79 @@
+"""The function that NVRx restarts, with its exceptions recorded where they are raised.
+
+NVRx hands its hooks a deep copy of an exception: without traceback and cause, and where an
+exception cannot be copied the restart itself fails. So exceptions are recorded inside of the
+function, and one that cannot be copied is replaced. NVRx also reads the function's annotations
+and fails on many; the function that it is given here has none but the one that it needs.
+"""
+
+import copy
+import inspect
+from collections.abc import Callable
+from typing import Any, NoReturn, get_args, get_type_hints
+
+from nvidia_resiliency_ext.inprocess import CallWrapper  # type: ignore[import-untyped]
+
+from headway.exporter.recorder import Recorder
+
+
+class WorkloadError(RuntimeError):
+    """Stands for an exception of the training that cannot be copied, as NVRx needs."""
+
+
+def watched(
+    function: Callable[..., Any],
+    recorder: Recorder,
+    begun: Callable[[Any], None],
+    is_consequence: Callable[[], bool],
+) -> Callable[..., Any]:
+    """Return the function for the wrapper; `begun` is told the wrapper of each call.
+
+    Raises:
+        TypeError: the annotations of `function` cannot be evaluated, and so nobody can tell
+            which argument wants NVRx's `CallWrapper`.
+    """
+    wanted = _wanted(function)
+
+    def attempt(*arguments: Any, _call_wrapper: CallWrapper = None, **options: Any) -> Any:
+        begun(_call_wrapper)
+        for name in wanted:
+            options[name] = _call_wrapper
+        try:
+            return function(*arguments, **options)
+        except (KeyboardInterrupt, SystemExit) as stop:
+            recorder.exception(stop)
+            raise
+        except Exception as error:
+            if not is_consequence():
+                recorder.exception(error)
+            _reraise(error)
+
+    return attempt
+
+
+def _wanted(function: Callable[..., Any]) -> list[str]:
+    """Return the arguments that are annotated with NVRx's class, or as optional of it."""
+    annotated = function if inspect.isroutine(function) else type(function).__call__
+    try:
+        hints = get_type_hints(annotated)
+    except Exception as error:  # whatever evaluating a stranger's text raises
+        raise TypeError(
+            f"the annotations of {getattr(function, '__qualname__', function)!s} cannot be "
+            f"evaluated: {error}; annotate the argument that takes NVRx's wrapper with "
+            "`inprocess.CallWrapper`, imported where the module can see it as it runs, not only "
+            "under TYPE_CHECKING"
+        ) from error
+    return [
+        name
+        for name, hint in hints.items()
+        if name != "return" and (hint is CallWrapper or CallWrapper in get_args(hint))
+    ]
+
+
+def _reraise(error: Exception) -> NoReturn:
+    try:
+        copy.deepcopy(error)
+    except Exception:  # whatever the copy of a stranger's exception raises
+        kind = f"{type(error).__module__}.{type(error).__qualname__}"
+        raise WorkloadError(f"{kind}: {error}") from error
+    raise error
