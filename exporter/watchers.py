@@ -8,6 +8,7 @@ import logging
 from collections.abc import Sequence
 from typing import Protocol
 
+from headway.exporter.gpus.sampler import GpuSampler
 from headway.exporter.witness import Witness
 from headway.settings import AgentSettings
 
@@ -28,23 +29,23 @@ class Watchers:
     """All watchers of a node, none of which can stop the agent."""
 
     def __init__(self, watching: Sequence[Watcher]) -> None:
-        self.failures = 0
-        """How often one of them raised an exception."""
         self._watching = list(watching)
         self._broken: set[int] = set()
 
-    def poll(self) -> None:
-        """Let each look once; what one raises is counted, and logged the first time."""
+    def poll(self) -> int:
+        """Let each look once; return how many raised, which is logged the first time."""
+        failures = 0
         for number, watcher in enumerate(self._watching):
             try:
                 watcher.poll()
             except Exception:
-                self.failures += 1
+                failures += 1
                 if number not in self._broken:
                     _log.exception("%s failed; the agent goes on", type(watcher).__name__)
                 self._broken.add(number)
             else:
                 self._broken.discard(number)
+        return failures
 
     def close(self) -> None:
         """Close each, whatever the others say."""
@@ -58,4 +59,9 @@ class Watchers:
 
 def watchers(settings: AgentSettings, witness: Witness) -> list[Watcher]:
     """Return what watches this node, as far as the settings want it."""
-    return []
+    found: list[Watcher] = []
+    if settings.gpus:
+        found.append(
+            GpuSampler(witness, interval=settings.gpu_interval, deadline=settings.gpu_deadline)
+        )
+    return found

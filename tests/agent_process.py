@@ -3,9 +3,12 @@
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+
+UNWATCHED = {"HEADWAY_AGENT_GPUS": "no", "HEADWAY_AGENT_NICS": "no"}
+"""Keeps what the machine itself has to say out of tests that are not about it; options win."""
 
 
 def clean_environment(**variables: str) -> dict[str, str]:
@@ -17,7 +20,13 @@ def clean_environment(**variables: str) -> dict[str, str]:
 class AgentProcess:
     """A started agent; `address` is that of its metrics, empty where it refused to start."""
 
-    def __init__(self, spool: Path, endpoint: str, *options: str) -> None:
+    def __init__(
+        self,
+        spool: Path,
+        endpoint: str,
+        *options: str,
+        variables: Mapping[str, str] | None = None,
+    ) -> None:
         own = (
             "--spool",
             str(spool),
@@ -32,7 +41,7 @@ class AgentProcess:
         )
         self.process = subprocess.Popen(
             [sys.executable, "-m", "headway", "agent", *own, *options],
-            env=clean_environment(),
+            env=clean_environment(**UNWATCHED, **(variables or {})),
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -57,9 +66,11 @@ class AgentProcess:
 
 
 @contextmanager
-def agent_process(spool: Path, endpoint: str, *options: str) -> Iterator[AgentProcess]:
+def agent_process(
+    spool: Path, endpoint: str, *options: str, variables: Mapping[str, str] | None = None
+) -> Iterator[AgentProcess]:
     """Start an agent and wait until it runs; it is gone when the block ends."""
-    started = AgentProcess(spool, endpoint, *options)
+    started = AgentProcess(spool, endpoint, *options, variables=variables)
     try:
         yield started
     finally:

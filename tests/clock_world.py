@@ -98,7 +98,7 @@ class Node:
     @contextmanager
     def agent(self, endpoint: str) -> Iterator[Agent]:
         """Start an agent that measures the clock once a minute."""
-        settings = AgentSettings(spool=self.folder, endpoint=endpoint)
+        settings = AgentSettings(spool=self.folder, endpoint=endpoint, gpus=False, nics=False)
         with self.at_work():
             agent = Agent(settings, NodeMetrics(self.folder), self.monotonic)
         yield agent

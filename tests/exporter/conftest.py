@@ -4,6 +4,7 @@ import os
 
 import pytest
 
+from headway.exporter import agent as agent_module
 from headway.exporter import recorder as recorder_module
 
 
@@ -15,3 +16,9 @@ def _no_launcher(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(recorder_module, "_closed", 0)  # by other tests
+
+
+@pytest.fixture(autouse=True)
+def _unwatched_node(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep what this machine has to say of itself out of tests that are not about it."""
+    monkeypatch.setattr(agent_module, "watchers", lambda settings, witness: [])

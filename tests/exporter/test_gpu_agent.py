@@ -1,0 +1,86 @@
+"""The real agent with a real helper on the fake driver: nothing else waits for a GPU that hangs."""
+
+import time
+from pathlib import Path
+
+import pytest
+
+from agent_process import AgentProcess, agent_process
+from gpu_scenario import XID, Scenario
+from headway.events import Event, GpuFault, GpuPresent, GpuSample, GpuXid, Health, Steps
+from headway.exporter.identity import boot_id
+from otlp_endpoint import OtlpEndpoint, otlp_endpoint
+from training_process import TrainingProcess
+
+pytestmark = pytest.mark.slow
+
+FAST = ("--gpus", "yes", "--gpu-interval", "0.1", "--gpu-deadline", "3", "--steps-interval", "0")
+
+
+def of(endpoint: OtlpEndpoint, kind: type[Event]) -> list[Event]:
+    return [item.event for item in endpoint.accepted if isinstance(item.event, kind)]
+
+
+def wait_for(endpoint: OtlpEndpoint, kind: type[Event], agent: AgentProcess) -> None:
+    deadline = time.monotonic() + 60
+    while not of(endpoint, kind):
+        assert time.monotonic() < deadline, f"no {kind.__name__}"
+        assert agent.process.poll() is None
+        time.sleep(0.01)
+
+
+def test_what_the_driver_says_is_recorded_about_the_node_and_shipped(tmp_path: Path) -> None:
+    scenario = Scenario(tmp_path / "gpus.json")
+    with otlp_endpoint() as endpoint:
+        variables = scenario.environment
+        spool = tmp_path / "spool"
+        with agent_process(spool, endpoint.address, *FAST, variables=variables) as agent:
+            wait_for(endpoint, GpuSample, agent)
+            scenario.reports(1, XID, 79)
+            wait_for(endpoint, GpuXid, agent)
+            assert agent.stop()[0] == 0
+        found = [item for item in endpoint.accepted if isinstance(item.event, GpuPresent)]
+        assert [(item.run, item.rank, item.boot_id) for item in found] == 2 * [
+            (None, None, boot_id())
+        ]
+        assert len({item.producer for item in found}) == 1
+
+
+def test_a_driver_that_hangs_holds_up_nothing_else(tmp_path: Path) -> None:
+    scenario = Scenario(tmp_path / "gpus.json")
+    spool = tmp_path / "spool"
+    with otlp_endpoint() as endpoint:
+        variables = scenario.environment
+        with agent_process(spool, endpoint.address, *FAST, variables=variables) as agent:
+            wait_for(endpoint, GpuSample, agent)
+            training = TrainingProcess(spool)
+            scenario.breaks(0, hang="everything")
+            scenario.breaks(1, hang="everything")
+            shipped = 0
+            rounds = 0
+            while not of(endpoint, GpuFault):
+                rounds += 1
+                # Steps recorded while a question hangs arrive before the deadline has passed.
+                training.steps(10)
+                asked = time.monotonic()
+                while len(of(endpoint, Steps)) == shipped:
+                    assert time.monotonic() < asked + 60
+                    time.sleep(0.01)
+                shipped = len(of(endpoint, Steps))
+            training.kill()
+            assert agent.stop()[0] == 0
+    assert rounds > 1, "nothing was shipped while the question hung"
+    (fault,) = set(of(endpoint, GpuFault))
+    assert isinstance(fault, GpuFault)
+    assert (fault.kind, fault.message) == ("query_hung", "the driver did not answer for 3 s")
+
+
+def test_without_a_gpu_the_agent_says_so_once(tmp_path: Path) -> None:
+    with otlp_endpoint() as endpoint, agent_process(tmp_path, endpoint.address, *FAST) as agent:
+        wait_for(endpoint, Health, agent)
+        status, errors = agent.stop()
+    (health,) = of(endpoint, Health)
+    assert isinstance(health, Health)
+    assert (health.check, health.state) == ("gpu", "disabled")
+    assert "no NVIDIA driver here" in (health.detail or "")
+    assert (status, errors.count("GPU")) == (0, 0)
