@@ -113,7 +113,7 @@ def classify(fault: GpuXid | GpuSxid | GpuFault, policy: Policy = DEFAULT_POLICY
     return Verdict(classification=classification, policy=policy.label, reason=reason)
 
 
-F = TypeVar("F", GpuXid, GpuSxid, GpuFault)
+F = TypeVar("F", bound=GpuXid | GpuSxid | GpuFault)
 
 
 def classified(fault: F, policy: Policy = DEFAULT_POLICY) -> F:

@@ -42,11 +42,12 @@ class Bursts:
         self._open: OrderedDict[Hashable, _Burst] = OrderedDict()
         self._done: list[Finding] = []
         self._now: int | None = None
-        """Time of the newest line; one without a stamp counts as written then."""
+        """Time of the newest line; one without any stamp counts as written then."""
 
     def add(self, finding: Finding) -> None:
         """Take the next finding of the log."""
-        time = finding.time if finding.time is not None else self._now
+        time = finding.time if finding.time is not None else finding.monotonic
+        time = self._now if time is None else time
         self._now = time
         key = _key(finding.report)
         burst = self._open.get(key)
