@@ -203,6 +203,7 @@ def sample(
         "steps_at_risk": target - (newest or 0),
         "attempt_list": attempts,
         "incidents": incidents,
+        "gpu_losses": [],
         "checkpoints": [checkpoints[step] for step in sorted(checkpoints)],
     }
     return Sample(report=report, intervals=intervals, points=points)

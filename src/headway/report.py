@@ -8,12 +8,15 @@ from headway.clocks import clock_problems
 from headway.formulas import Alternative, alternatives
 from headway.incidents import (
     Evidence,
+    GpuLoss,
     Incident,
     Straggler,
     attempts_without_durable_step,
+    gpu_losses,
     headline,
     incidents,
     loops,
+    loss_of,
     recovery,
     restarts,
     stragglers,
@@ -32,6 +35,7 @@ EVIDENCE_SHOWN = 50
 DETAILS = (
     "attempt_list",
     "incidents",
+    "gpu_losses",
     "checkpoints",
     "formulas",
     "alternatives",
@@ -92,6 +96,7 @@ def report(ledger: Ledger) -> dict[str, Any]:
         "flags": list(ledger.flags),
         "attempt_list": [_values(attempt) for attempt in ledger.attempts],
         "incidents": [_incident(incident, ledger) for incident in known],
+        "gpu_losses": [_gpu_loss(loss) for loss in gpu_losses(ledger, known)],
         "recovery": recovery(known),
         "loops": [asdict(loop) for loop in loops(ledger)],
         "attempts_without_durable_step": attempts_without_durable_step(ledger),
@@ -199,17 +204,20 @@ def _incident(incident: Incident, ledger: Ledger) -> dict[str, Any]:
             "suspect_node",
             "suspect_gpu",
             "suspect_rule",
+            "gpu_repeats",
             "rollback_steps",
             "outcome",
             "suspected_false_alarm",
         )
     }
-    said = incident.judgement
+    said, lost = incident.judgement, loss_of(ledger, incident)
     shown = incident.evidence[:EVIDENCE_SHOWN]
     return {
         **values,
         "headline": headline(incident, ledger.closed_at),
         "rollback_ns": incident.rollback,
+        "lost_ns": lost.time,
+        "lost_gpu_ns": lost.gpu_time,
         "attempts": len(incident.tries),
         "attempt_ids": list(incident.attempts),
         "phases": dict(incident.phases),
@@ -239,9 +247,26 @@ def _observation(item: Evidence) -> dict[str, Any]:
         "phase": item.phase,
         "rank": item.rank,
         "node": item.node,
+        "gpu": item.gpu,
+        "classification": item.classification,
+        "policy": item.policy,
         "attempt": item.attempt,
         "echo": item.echo,
         "events": [{"producer": s.producer, "sequence": s.sequence} for s in item.sources],
+    }
+
+
+def _gpu_loss(one: GpuLoss) -> dict[str, Any]:
+    return {
+        "node": one.node,
+        "device": one.device,
+        "faults": one.faults,
+        "classes": dict(one.classes),
+        "names": list(one.names),
+        "incidents": list(one.incidents),
+        "steps": one.loss.steps,
+        "lost_ns": one.loss.time,
+        "gpu_ns": one.loss.gpu_time,
     }
 
 

@@ -370,3 +370,10 @@ def test_a_list_of_gpus_told_long_before_the_run_is_not_set_aside():
     book = ledger([*long_ago, *started], at(600))
     assert not [problem for problem in book.problems if problem.kind == "absurd_time"]
     assert incidents(book)[0].suspect_gpu == "GPU-d"
+
+
+def test_a_gpu_whose_number_no_rank_has_is_not_the_runs_though_others_are_not_listed():
+    text = "0 gpu 3 GPU-d 0000:cb:00.0\n" + RUN
+    assert blamed(text + "500.2 xid 95 0000:cb:00")[1:3] == ("GPU-d", 3)
+    half = RUN.replace("world=4 rank=0..3", "world=2 rank=0..1").replace("0..3", "0..1")
+    assert blamed("0 gpu 3 GPU-d 0000:cb:00.0\n" + half + "500.2 xid 95 0000:cb:00") == NOBODY

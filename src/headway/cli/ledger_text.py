@@ -45,7 +45,12 @@ def print_report(report: Mapping[str, Any], file: IO[str] | None = None) -> None
     console.print(_ledger(report))
     console.print(_progress(report))
     console.print(_alternatives(report))
-    for table in (_restarts(report), _rollbacks(report), _problems(report)):
+    for table in (
+        _restarts(report),
+        _rollbacks(report),
+        _gpu_losses(report),
+        _problems(report),
+    ):
         if table.row_count:
             console.print(table)
 
@@ -175,6 +180,21 @@ def _rollbacks(report: Mapping[str, Any]) -> Table:
             str(rollback["incident"]),
             wording.count(rollback["steps"]),
             wording.duration(rollback["ns"]),
+        )
+    return table
+
+
+def _gpu_losses(report: Mapping[str, Any]) -> Table:
+    table = table_of("GPU", "node", "what it had", ">incidents", ">steps lost", ">GPU time lost")
+    for one in report["gpu_losses"]:
+        classes = (f"{count} {name}" for name, count in one["classes"].items())
+        table.add_row(
+            one["device"] or "not named",
+            one["node"] or "",
+            f"{', '.join(one['names'])} ({', '.join(classes)})" if one["names"] else "",
+            wording.count(len(one["incidents"])),
+            wording.count(one["steps"]),
+            wording.duration(one["gpu_ns"]),
         )
     return table
 

@@ -2,6 +2,7 @@
 
 from headway.incidents.finding import incidents, restarts
 from headway.incidents.loops import attempts_without_durable_step, loops
+from headway.incidents.losses import GpuLoss, Loss, gpu_losses, loss_of
 from headway.incidents.model import Evidence, Incident, Try
 from headway.incidents.recovery import recovery
 from headway.incidents.stragglers import Straggler, stragglers
@@ -9,13 +10,17 @@ from headway.incidents.wording import headline
 
 __all__ = [
     "Evidence",
+    "GpuLoss",
     "Incident",
+    "Loss",
     "Straggler",
     "Try",
     "attempts_without_durable_step",
+    "gpu_losses",
     "headline",
     "incidents",
     "loops",
+    "loss_of",
     "recovery",
     "restarts",
     "stragglers",

@@ -127,7 +127,7 @@ def _is_vanished(exit_: RankExited | AttemptEnded) -> bool:
 
 def _gpu_of(reading: Reading, account: Account, rank: int | None) -> str | None:
     """Return the GPU of a rank whose health check failed."""
-    for holder in reading.holders.of(account.attempt):
+    for holder in reading.holders.of(account.attempt).get(node_of(account.attempt, rank), ()):
         if holder.rank == rank and holder.gpu is not None:
             return holder.gpu.name
     return None

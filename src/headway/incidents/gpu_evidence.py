@@ -77,15 +77,15 @@ def gpu_evidence(
     """
     last = max((item.time for item in evidence), default=opened)
     holders = reading.holders.of(attempt)
-    nodes = {holder.boot.node for holder in holders}
     findings: list[Finding] = []
     found: list[Evidence] = []
     for fact in reading.of_machines(opened - BEFORE, last + AFTER):
         record = fact.envelope.event
-        if fact.envelope.node not in nodes:
+        near = holders.get(fact.envelope.node)
+        if near is None:
             continue
         if isinstance(record, GpuRecord):
-            findings.append(finding(reading, holders, fact, record))
+            findings.append(finding(reading, near, fact, record))
         elif isinstance(record, Fault):
             found.append(_of_node(fact, record, attempt.identity, evidence))
     return sorted(
@@ -96,7 +96,10 @@ def gpu_evidence(
 def finding(
     reading: Reading, holders: Sequence[Holder], fact: Stamped, record: GpuRecord
 ) -> Finding:
-    """Return what is known of a GPU fault: its class as recorded, else by the default policy."""
+    """Return what is known of a GPU fault: its class as recorded, else by the default policy.
+
+    `holders` are the ranks that an attempt has on its node.
+    """
     classification, policy = record.classification, record.policy
     if classification is None:
         verdict = classify(record)

@@ -4,7 +4,7 @@ What the rank itself recorded counts; else the devices that its process may see 
 the node, read in the node's own list of GPUs; else the rank within the node is the GPU's number.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -33,7 +33,7 @@ class Holder:
 
     def holds(self, gpu: Gpu, slice_: Slice | None) -> bool | None:
         """Whether a GPU, or a slice of it, is this rank's; None if nothing tells."""
-        if self.without or self.boot.node != gpu.boot.node:
+        if self.without:
             return False
         same = None if self.gpu is None else self.gpu.is_same(gpu)
         if same and slice_ is not None and self.slice is not None:
@@ -60,6 +60,7 @@ class Holders:
         self._inventory = inventory
         self._starts: dict[tuple[str | None, int], Stamped] = {}
         self._devices: dict[tuple[int, str | None], list[Stamped]] = {}
+        self._known: dict[str, dict[str | None, list[Holder]]] = {}
         for fact in facts:
             rank, record = fact.envelope.rank, fact.envelope.event
             if rank is None:
@@ -69,23 +70,28 @@ class Holders:
             elif isinstance(record, RankDevice):
                 self._devices.setdefault((rank, fact.envelope.node), []).append(fact)
 
-    def of(self, attempt: Attempt) -> list[Holder]:
-        """Return the ranks of an attempt in their order."""
-        found = []
-        for rank, log in sorted(attempt.ranks.items()):
-            start = self._starts.get((attempt.identity, rank))
-            said = self._said(rank, log.node, start, attempt.end)
-            first = start or said
-            boot = Boot(log.node, None if first is None else first.envelope.boot_id)
-            if said is not None:
-                holder = self._own(Holder(rank=rank, boot=boot, rule=_OWN), said)
-            else:
-                holder = self._deduced(Holder(rank=rank, boot=boot), start)
-            record = None if start is None else start.envelope.event
-            if isinstance(record, AttemptStarted):
-                holder = replace(holder, process_id=record.process_id)
-            found.append(holder)
+    def of(self, attempt: Attempt) -> Mapping[str | None, Sequence[Holder]]:
+        """Return the ranks of an attempt by their node, in their order."""
+        found = self._known.get(attempt.identity)
+        if found is None:
+            found = self._known[attempt.identity] = {}
+            for rank, log in sorted(attempt.ranks.items()):
+                found.setdefault(log.node, []).append(self._holder(attempt, rank, log.node))
         return found
+
+    def _holder(self, attempt: Attempt, rank: int, node: str | None) -> Holder:
+        start = self._starts.get((attempt.identity, rank))
+        said = self._said(rank, node, start, attempt.end)
+        first = start or said
+        boot = Boot(node, None if first is None else first.envelope.boot_id)
+        if said is not None:
+            holder = self._own(Holder(rank=rank, boot=boot, rule=_OWN), said)
+        else:
+            holder = self._deduced(Holder(rank=rank, boot=boot), start)
+        record = None if start is None else start.envelope.event
+        if isinstance(record, AttemptStarted):
+            holder = replace(holder, process_id=record.process_id)
+        return holder
 
     def _said(self, rank: int, node: str | None, start: Stamped | None, end: int) -> Stamped | None:
         """Return what a rank last recorded of its GPU in the boot in which its attempt ran.
@@ -156,26 +162,26 @@ def _visible(text: str) -> list[str]:
 def place_of(
     holders: Sequence[Holder], gpu: Gpu, slice_: Slice | None, process_id: int | None
 ) -> Place:
-    """Say whose a GPU is among the ranks of an attempt.
+    """Say whose a GPU is among the ranks that an attempt has on its node.
 
     A process id decides only where names do not: in containers the kernel's numbers and the
     ranks' own are different ones, so that no match means nothing.
     """
-    near = [holder for holder in holders if holder.boot.node == gpu.boot.node]
-    named = [holder for holder in near if process_id is not None and holder.boot == gpu.boot]
-    named = [holder for holder in named if holder.process_id == process_id]
-    verdicts = [(holder, holder.holds(gpu, slice_)) for holder in near]
+    named = [
+        holder
+        for holder in holders
+        if process_id is not None and (holder.boot, holder.process_id) == (gpu.boot, process_id)
+    ]
+    verdicts = [(holder, holder.holds(gpu, slice_)) for holder in holders]
     certain = [holder for holder, holds in verdicts if holds]
     if certain:
         own = [holder for holder in certain if holder in named]
         chosen = (own or certain)[0]
         alone = own or len(certain) == 1
         return Place(True, True, chosen.rank if alone else None, chosen.rule)
-    if not near:
-        return ELSEWHERE
     open_ = any(holds is None for _, holds in verdicts)
     by_address = gpu.uuid is None or any(
-        holder.gpu is not None and holder.gpu.uuid is None for holder in near
+        holder.gpu is not None and holder.gpu.uuid is None for holder in holders
     )
     if named and (open_ or by_address):
         return Place(True, True, named[0].rank, "the driver names the rank's process")

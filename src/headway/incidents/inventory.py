@@ -20,11 +20,12 @@ class Boot(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gpu:
-    """One GPU as far as it is known; an address means something within `boot` alone."""
+    """One GPU as far as it is known; address and index mean something within `boot` alone."""
 
     boot: Boot
     uuid: str | None = None
     address: Address | None = None
+    index: int | None = None
     slices: Mapping[str, Slice | None] = field(default_factory=dict)
 
     def is_same(self, other: "Gpu") -> bool | None:
@@ -34,8 +35,12 @@ class Gpu:
         """
         if self.uuid is not None and other.uuid is not None:
             return self.uuid == other.uuid
-        comparable = self.address is not None and other.address is not None
-        return self.address == other.address if comparable and self.boot == other.boot else None
+        if self.boot != other.boot:
+            return None
+        if self.address is not None and other.address is not None:
+            return self.address == other.address
+        comparable = self.index is not None and other.index is not None
+        return self.index == other.index if comparable else None
 
     @property
     def name(self) -> str | None:
@@ -44,12 +49,10 @@ class Gpu:
 
 
 class _Said(NamedTuple):
-    """One record of a GPU, by its time in ns."""
+    """One record of a GPU by its time in ns, and by its words where times are equal."""
 
     time: int
-    number: int
-    address: str
-    uuid: str
+    words: tuple[int, str, str]
     gpu: Gpu
 
 
@@ -70,14 +73,16 @@ class Inventory:
             boot=boot,
             uuid=uuid_of(record.device) or record.device,
             address=address_of(record.pci_address),
+            index=record.index,
             slices={name: instances_of(instances.get(name, "")) for name in record.slices},
         )
-        said = _Said(fact.time, record.index, record.pci_address, record.device, gpu)
-        insort(self._said[boot][record.device], said, key=lambda one: one[:4])
+        said = _Said(fact.time, (record.index, record.pci_address, record.device), gpu)
+        insort(self._said[boot][record.device], said, key=_told)
 
-    def of_index(self, boot: Boot, index: int, time: int) -> Gpu | None:
+    def of_index(self, boot: Boot, index: int, time: int) -> Gpu:
         """Return the GPU with a number, as known at a time in ns."""
-        return next((one.gpu for one in self._at(boot, time) if one.number == index), None)
+        listed = (one.gpu for one in self._at(boot, time) if one.gpu.index == index)
+        return next(listed, Gpu(boot=boot, index=index))
 
     def of_address(self, boot: Boot, address: Address, time: int) -> Gpu | None:
         """Return the GPU at a PCI address of the node, as known at a time in ns."""
@@ -116,4 +121,8 @@ class Inventory:
         for said in self._said.get(boot, {}).values():
             known = [one for one in said if one.time <= time]
             current.append(known[-1] if known else said[0])
-        return sorted(current, key=lambda one: one[:4], reverse=True)
+        return sorted(current, key=_told, reverse=True)
+
+
+def _told(said: _Said) -> tuple[int, tuple[int, str, str]]:
+    return said.time, said.words

@@ -149,6 +149,11 @@ class Ledger:
             found[SPARE.name] += (finish - begin) * (gpus - active)
         return dict(found)
 
+    def gpus_at(self, time: int) -> int:
+        """Return the GPUs held at a time in UTC ns, else the world size of the attempt then."""
+        held = self.book.held.at(time)
+        return (self._world(time) or 0) if held is None else held
+
     def _world(self, time: int) -> int | None:
         """Return the world size of the attempt at a time, between attempts of the last one."""
         attempts = self.book.attempts
