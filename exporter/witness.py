@@ -10,7 +10,7 @@ import logging
 import os
 import time
 import uuid
-from collections.abc import Collection
+from collections.abc import Collection, Container
 from pathlib import Path
 
 from headway.events import Clock, Dropped, Event, Heartbeat, RankExited
@@ -38,6 +38,8 @@ class Witness:
         self._writers: dict[tuple[str | None, str | None], dict[int, SpoolWriter]] = {}
         """The spools of each run and node, by their anchor; those of the node have no run."""
         self._node: Producer | None = None
+        self.told_by_others: Container[str] = ()
+        """Producers whose ends somebody tells who knows more about them."""
 
     def alive(self, rank: Producer, status: Status) -> None:
         """Record that a silent rank is alive, and what it is doing."""
@@ -50,6 +52,8 @@ class Witness:
 
         One that was dead before this agent came left its last activity as the only time known.
         """
+        if rank.producer in self.told_by_others:
+            return
         if seen_alive:
             monotonic = time.monotonic_ns()
         elif rank.boot_id == self._boot_id and status.last_activity:
@@ -58,6 +62,12 @@ class Witness:
             return  # of an earlier boot, whose clock is not ours; its last record has to do
         event = RankExited(by="unknown", process_id=rank.process_id)
         self._record(event, rank, rank.rank, status.attempt, monotonic)
+
+    def tell(
+        self, event: Event, source: Producer, rank: int | None, attempt: str | None, monotonic: int
+    ) -> None:
+        """Record what a launcher's parent knows: about a rank, or the whole run of `source`."""
+        self._record(event, source, rank, attempt, monotonic)
 
     def lost(self, gap: Gap) -> None:
         """Record that damaged blocks swallowed records."""

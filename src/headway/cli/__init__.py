@@ -22,6 +22,7 @@ COMMANDS: Mapping[str, tuple[str, ...]] = {
     "incidents": ("server",),
     "incident": ("server",),
     "collect": ("server",),
+    "run": ("exporter",),
     "agent": ("exporter",),
     "dashboard": ("server",),
     "import": ("exporter",),

@@ -1,0 +1,107 @@
+"""Evidence that a process was killed for lack of memory: control groups' counters, kernel's log.
+
+A SIGKILL alone says nothing. The kernel's log names the victim; where it cannot be read, a control
+group's counter of kills that rose just when the process died accuses it, once per kill.
+"""
+
+from collections import defaultdict
+from pathlib import Path
+
+from headway.kernel_log.oom import OomKill
+
+_ROOT = Path("/sys/fs/cgroup")
+_PROC = Path("/proc")
+_BEFORE, _AFTER = 5_000_000_000, 60_000_000_000
+"""How far, in ns, a counter may have risen before a death, and the kernel have logged after it."""
+
+
+def kill_counter(process_id: int, proc: Path = _PROC, root: Path = _ROOT) -> Path | None:
+    """Return the file that counts the kills in a process's memory control group.
+
+    Version 1 and 2 of control groups, from the outside and from within a container, where the
+    group that the process is in may be seen as the root. `None` where nothing counts.
+    """
+    try:
+        lines = (proc / str(process_id) / "cgroup").read_text(encoding="utf-8").splitlines()
+    except (OSError, ValueError):
+        return None
+    for line in lines:
+        number, _, rest = line.partition(":")
+        controllers, _, group = rest.partition(":")
+        parts = [part for part in group.split("/") if part not in ("", "..")]
+        if "memory" in controllers.split(","):
+            found = _innermost(root / "memory", parts, "memory.oom_control")
+        elif number == "0":
+            found = _innermost(root, parts, "memory.events")
+        else:
+            continue
+        if found is not None:
+            return found
+    return None
+
+
+def kills(counter: Path) -> int | None:
+    """Return how many processes of a control group were killed for lack of memory so far."""
+    try:
+        lines = counter.read_text(encoding="ascii").splitlines()
+    except (OSError, ValueError):
+        return None
+    for line in lines:
+        name, _, value = line.partition(" ")
+        if name == "oom_kill" and value.isdigit():
+            return int(value)
+    return None
+
+
+class OomEvidence:
+    """What is known about kills for lack of memory; times are monotonic ns."""
+
+    def __init__(self) -> None:
+        self._counts: dict[Path, int] = {}
+        self._rises: dict[Path, list[int]] = defaultdict(list)
+        self._named: dict[int, list[int]] = defaultdict(list)
+
+    def watch(self, counter: Path) -> None:
+        """Follow a counter from now on."""
+        if counter not in self._counts:
+            count = kills(counter)
+            if count is not None:
+                self._counts[counter] = count
+
+    def look(self, now: int) -> None:
+        """Read the counters."""
+        for counter, before in self._counts.items():
+            count = kills(counter)
+            if count is not None and count > before:
+                self._rises[counter] += [now] * (count - before)
+            if count is not None:
+                self._counts[counter] = count
+
+    def logged(self, kill: OomKill, now: int) -> None:
+        """Take a kill that the kernel logged."""
+        self._named[kill.process_id].append(now)
+
+    def explains(self, process_id: int, counter: Path | None, died: int) -> bool:
+        """Return whether a process that died by SIGKILL was killed for lack of memory.
+
+        A counter's rise explains one death only.
+        """
+        if any(died - _BEFORE <= time <= died + _AFTER for time in self._named[process_id]):
+            return True
+        if counter is None:
+            return False
+        rises = self._rises[counter]
+        near = [time for time in rises if died - _BEFORE <= time <= died + _BEFORE]
+        if not near:
+            return False
+        rises.remove(near[0])
+        return True
+
+
+def _innermost(mount: Path, parts: list[str], name: str) -> Path | None:
+    """Return the file of the innermost group that is there."""
+    for length in range(len(parts), -1, -1):
+        found = mount.joinpath(*parts[:length], name)
+        if found.is_file() and kills(found) is not None:
+            return found
+    return None

@@ -1,0 +1,42 @@
+"""`headway run`: a launcher under the node agent."""
+
+import argparse
+from typing import Any
+
+from headway.cli.options import add_settings, settings_of
+from headway.cli.refusal import Refusal
+from headway.settings import AgentSettings
+
+
+def add(subparsers: Any) -> None:
+    """Declare the command."""
+    parser = subparsers.add_parser(
+        "run",
+        usage="headway run [OPTIONS] -- COMMAND [ARGUMENT ...]",
+        help="start a launcher under the node agent",
+        description="Run a command unchanged, with its streams, signals and exit status passed "
+        "through, while the node agent ships what its ranks record, and record what only their "
+        "launcher and this node know: exit codes, signals, restarts, kills for lack of memory. "
+        "Exit status: the command's; 128 + N after signal N; 127 if there is no such command, "
+        "126 if it cannot be executed.",
+    )
+    add_settings(parser, AgentSettings)
+    parser.add_argument(
+        "words",
+        nargs=argparse.REMAINDER,
+        metavar="COMMAND",
+        help="The command and its arguments, after `--`.",
+    )
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the command."""
+    words = list(arguments.words)
+    command = words[1:] if words[:1] == ["--"] else words
+    if not command:
+        raise Refusal("no command to run", "name it after `--`: headway run -- torchrun train.py")
+    settings = settings_of(AgentSettings, arguments)
+    from headway.exporter.launcher.run import main
+
+    return main(settings, command)
