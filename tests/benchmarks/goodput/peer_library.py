@@ -5,12 +5,12 @@ a logger is given, so those modules are replaced by empty ones.
 """
 
 import datetime
-import sys
 import tempfile
 from pathlib import Path
 from types import ModuleType
 from typing import Any
-from unittest.mock import MagicMock
+
+from benchmarks.goodput.absent import replace
 
 _ABSENT = (
     "google",
@@ -28,17 +28,8 @@ Entry = dict[str, Any]
 Cursor = tuple[datetime.datetime, str]
 
 
-class _Absent(ModuleType):
-    """A module that has every name."""
-
-    __path__: tuple[str, ...] = ()
-
-    def __getattr__(self, name: str) -> MagicMock:
-        return MagicMock(name=name)
-
-
 def _load() -> ModuleType:
-    sys.modules.update((name, _Absent(name)) for name in _ABSENT)
+    replace(_ABSENT)
     from ml_goodput_measurement.src import goodput
 
     return goodput
