@@ -219,19 +219,19 @@ def _print(found: "Sequence[Finding]", policy: "Policy", name: str) -> None:
     if not found:
         console.print(f"no GPU fault and no memory kill in {name}")
         return
-    table = table_of("time (UTC)", "fault", "device", "class", ">lines", "process")
+    table = table_of("time (UTC)", "fault", "device", "class", "process")
     for column in table.columns[:-1]:
         column.no_wrap = True
     for finding in found:
         row = json_object(finding, policy)
         code = "" if row["code"] is None else f" {row['code']}"
+        lines = "" if finding.repeats == 1 else f" x{finding.repeats}"
         process = row["process"] or row["process_id"]
         table.add_row(
             _moment(finding),
-            row["kind"].replace("_", " ") + code,
+            row["kind"].replace("_", " ") + code + lines,
             row["device"] or UNKNOWN,
             row["class"] or "",
-            str(finding.repeats),
             "" if process is None else str(process),
         )
     console.print(table)
@@ -242,7 +242,7 @@ def _moment(finding: "Finding") -> str:
     if finding.time is not None:
         return f"{datetime.fromtimestamp(finding.time // _SECOND, UTC):%Y-%m-%d %H:%M:%S}"
     if finding.monotonic is not None:
-        return f"boot + {finding.monotonic / _SECOND:.3f} s"
+        return f"boot + {finding.monotonic / _SECOND:.1f} s"
     return UNKNOWN
 
 

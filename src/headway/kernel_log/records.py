@@ -27,11 +27,11 @@ _ESCAPE = re.compile(r"\\x([0-9a-f]{2})")
 _COLOUR = re.compile(r"\x1b\[[0-9;]{0,20}m")
 _FIELD = re.compile(r"([A-Z0-9_]{1,64})=")
 _REPEATED = re.compile(r"message repeated (\d{1,7}) times: \[\s*$")
-_WEEKDAY = re.compile(r"(?:^|\s|\[)[^\W\d_]{2,12}\.?,?(?=\s{0,8}(?:\]|$))")
+_EMPTY = re.compile(r"\[\s{0,64}\]")
 _KERNEL_TAG = re.compile(r"(?:\S{1,255}\s{1,8})?kernel:")
 _OTHER_TAG = re.compile(r"(?:^|\s)(?!kernel\b)[^\s:\[\]]{1,100}\[\d{1,10}\]:\s*$")
 _HOST_AND_TAG = re.compile(r"\S{1,255}\s{1,8}([^\s:\[\]]{1,100}):\s*$")
-_DECODED = re.compile(r"(?:\S{1,255}:\s)?kern\s{0,8}:\s{0,8}\w{1,10}\s{0,8}:[\s\[\]]{0,8}:?")
+_DECODED = re.compile(r"(?:\S{1,255}:\s)?kern\s{0,8}:\s{0,8}\w{1,10}\s{0,8}:(?:\s{0,8}:)?")
 _PRIORITY = re.compile(r"<\d{1,3}>")
 
 
@@ -168,11 +168,10 @@ def _messages(text: str, stamp: Stamp, raw: str) -> list[Message]:
 
 def _by_the_kernel(rest: str, stamp: Stamp, driver: bool) -> bool:
     """Return whether what is left of a prefix without its stamps speaks for the kernel."""
-    rest = _WEEKDAY.sub(" ", rest).replace("[", " [").strip()
-    bare = rest.replace("[", "").replace("]", "").strip()
-    if not bare or bare in ("MESSAGE=", ":") or _PRIORITY.fullmatch(bare):
+    rest = _EMPTY.sub(" ", rest).strip()
+    if not rest or rest == "MESSAGE=" or _PRIORITY.fullmatch(rest):
         return True
-    if _KERNEL_TAG.fullmatch(bare) or _DECODED.fullmatch(rest):
+    if _KERNEL_TAG.fullmatch(rest) or _DECODED.fullmatch(rest):
         return True
     if "kernel:" in rest or _OTHER_TAG.search(rest) or rest.endswith(('"', "'", "`")):
         return False
