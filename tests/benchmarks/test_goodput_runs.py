@@ -43,4 +43,5 @@ def test_an_unknown_bench_is_answered_with_the_known_ones(name: str) -> None:
     ended = subprocess.run([ROOT / "scripts" / "bench", name], capture_output=True, text=True)
 
     assert ended.returncode == 2
-    assert f"unknown bench '{name}'; known: ledger recorder" in ended.stderr
+    assert f"unknown bench '{name}'; known: " in ended.stderr
+    assert "ledger" in ended.stderr
