@@ -6,7 +6,7 @@ import logging
 from pathlib import Path
 from typing import Any
 
-from headway.cli import kernel_log
+from headway.cli import import_infinitehbd, kernel_log
 from headway.cli.options import add_settings, settings_of
 from headway.cli.refusal import Refusal
 from headway.settings import AgentSettings
@@ -35,6 +35,7 @@ def add(subparsers: Any) -> None:
     add_settings(spool, AgentSettings, only=_USED)
     spool.set_defaults(run=run)
     kernel_log.add(formats)
+    import_infinitehbd.add(formats)
 
 
 def run(arguments: argparse.Namespace) -> int:

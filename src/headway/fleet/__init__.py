@@ -1,0 +1,1 @@
+"""What a fleet of machines lives through: faults, rates, histories; pure functions."""
