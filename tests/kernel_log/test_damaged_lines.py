@@ -45,7 +45,7 @@ def _said(line: str, word: str, code: int) -> bool:
 
 def _check(count: int, seed: int) -> int:
     chance = random.Random(seed)  # noqa: S311  # to be the same each time
-    log, bursts = KernelLog(Clock(year=2025)), Bursts(most_open=64)
+    log, bursts = KernelLog(Clock(year=2025)), Bursts(most_kept=64)
     xids = 0
     for _ in range(count):
         base = chance.choice(LINES)

@@ -6,7 +6,7 @@ of a kernel in many lines within seconds, and one fault of a job may leave thous
 The sequence of lines alone decides: the same log gives the same findings, however it is cut.
 """
 
-from collections import OrderedDict
+from collections import deque
 from collections.abc import Hashable
 from dataclasses import dataclass, fields, replace
 
@@ -22,24 +22,29 @@ _OFF_THE_BUS_WINDOW = 300 * _SECOND
 """The same for a GPU that fell off the bus, as NVSentinel unites its two forms."""
 _LONGEST = 300 * _SECOND
 """A burst that goes on for longer is told in parts."""
-_MOST_OPEN = 4096
+_MOST_KEPT = 4096
 """Bursts held at the same time; beyond, the oldest is told early."""
 
 
 @dataclass(slots=True)
 class _Burst:
+    key: Hashable
     finding: Finding
     begin: int | None
     last: int | None
     window: int
+    over: bool = False
+    """Whether a later burst has taken its place."""
 
 
 class Bursts:
-    """Unites findings as they come; memory is bounded by the bursts that are open."""
+    """Unites findings as they come; memory is bounded by the bursts that are kept."""
 
-    def __init__(self, most_open: int = _MOST_OPEN) -> None:
-        self._most_open = most_open
-        self._open: OrderedDict[Hashable, _Burst] = OrderedDict()
+    def __init__(self, most_kept: int = _MOST_KEPT) -> None:
+        self._most_kept = most_kept
+        self._kept: deque[_Burst] = deque()
+        """Every burst that was not given out, in the order of their first lines."""
+        self._open: dict[Hashable, _Burst] = {}
         self._done: list[Finding] = []
         self._now: int | None = None
         """Time of the newest line; one without any stamp counts as written then."""
@@ -57,32 +62,33 @@ class Bursts:
             burst.begin = time if burst.begin is None else burst.begin
             return
         if burst is not None:
-            self._close(key)
-        self._open[key] = _Burst(finding, time, time, _window(finding.report))
-        if len(self._open) > self._most_open:
-            self._close(next(iter(self._open)))
+            burst.over = True
+        self._open[key] = _Burst(key, finding, time, time, _window(finding.report))
+        self._kept.append(self._open[key])
+        if len(self._kept) > self._most_kept:
+            self._give_oldest()
 
     def pop(self) -> list[Finding]:
         """Return what is complete, each finding once, in the order of its first line.
 
         A finding waits for those that began before it.
         """
-        while self._open:
-            key, oldest = next(iter(self._open.items()))
-            if _within(oldest, self._now):
-                break
-            self._close(key)
+        while self._kept and (self._kept[0].over or not _within(self._kept[0], self._now)):
+            self._give_oldest()
         done, self._done = self._done, []
         return done
 
     def pop_all(self) -> list[Finding]:
         """Return everything that is left, complete or not."""
-        for key in list(self._open):
-            self._close(key)
+        while self._kept:
+            self._give_oldest()
         return self.pop()
 
-    def _close(self, key: Hashable) -> None:
-        self._done.append(_counted(self._open.pop(key).finding))
+    def _give_oldest(self) -> None:
+        burst = self._kept.popleft()
+        if not burst.over:
+            del self._open[burst.key]
+        self._done.append(_counted(burst.finding))
 
 
 def _within(burst: _Burst, time: int | None) -> bool:

@@ -12,13 +12,15 @@ from typing import Annotated, Any
 
 from headway.events import Described
 from headway.kernel_log.gpu_lines import DRIVER_MARKS
-from headway.kernel_log.stamps import NO_STAMP, Stamp, read_stamps
+from headway.kernel_log.stamps import NO_STAMP, Stamp, read_stamps, uptime
 
 LONGEST_LINE = 8192
 """Characters of a line that are looked at; the kernel's own records hold about a thousand."""
 _LONGEST_PREFIX = 512
 _MARKS = (*DRIVER_MARKS, "Memory cgroup out of memory", "Out of memory", "oom-kill:", "oom_reaper")
 _MICROSECOND = 1_000
+_MICROSECOND_DIGITS = 16
+"""Of a time up to the year 2286."""
 _MOST_FIELDS = 256
 _MOST_REPEATS = 1_000_000
 
@@ -113,7 +115,7 @@ def of_kmsg(line: str) -> list[Message] | None:
         return None
     if int(found[1]) >> 3:
         return []  # the facility is not the kernel: a program wrote into its buffer
-    stamp = Stamp(monotonic=int(found[3]) * _MICROSECOND)
+    stamp = Stamp(monotonic=uptime(int(found[3]) * _MICROSECOND))
     text = found[4].partition("\n")[0]  # what follows are the keys of the device
     return _messages(
         _ESCAPE.sub(lambda escape: chr(int(escape[1], 16)), text), stamp, line.rstrip("\n")
@@ -142,14 +144,13 @@ def _journal_stamp(entry: Mapping[str, Any]) -> Stamp:
     written = _microseconds(entry.get("_SOURCE_MONOTONIC_TIMESTAMP"))
     if wall is not None and received is not None and written is not None:
         wall -= received - written  # the journal starts later than the kernel
-    return Stamp(wall=wall, monotonic=written)
+    return Stamp(wall=wall, monotonic=None if written is None else uptime(written))
 
 
 def _microseconds(value: Any) -> int | None:
     text = str(value)
-    return (
-        int(text) * _MICROSECOND if text.isascii() and text.isdigit() and len(text) < 20 else None
-    )
+    fits = text.isascii() and text.isdigit() and len(text) <= _MICROSECOND_DIGITS
+    return int(text) * _MICROSECOND if fits else None
 
 
 def _of_json(line: str) -> list[Message]:

@@ -16,6 +16,9 @@ _SECOND = 10**9
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _DAY = 86_400 * _SECOND
 _DIGITS = 9
+_FIRST_YEAR, _LAST_YEAR = 1970, 2261
+"""Years whose nanoseconds fit into 64 bits."""
+_LONGEST_UPTIME = 100 * 366 * _DAY
 
 _KERNEL = re.compile(r"\[\s{0,12}(\d{1,10})\.(\d{1,9})\]")
 _WEEKDAY = r"(?<![^\W_])(?:[^\W\d_]{2,12}\.?,?\s{1,3})?"
@@ -71,11 +74,16 @@ def read_stamps(prefix: str) -> tuple[Stamp, str]:
                 local, nanosecond = moment, _fraction(found[6])
                 rest = rest.replace(found[0], " ", 1)
                 break
-    for found in _KERNEL.finditer(rest):
-        monotonic = int(found[1]) * _SECOND + _fraction(found[2])
-        rest = rest.replace(found[0], " ", 1)
-        break
+    since_boot = _KERNEL.search(rest)
+    if since_boot is not None:
+        monotonic = uptime(int(since_boot[1]) * _SECOND + _fraction(since_boot[2]))
+        rest = rest.replace(since_boot[0], " ", 1)
     return Stamp(wall=wall, local=local, nanosecond=nanosecond, monotonic=monotonic), rest
+
+
+def uptime(nanoseconds: int) -> int | None:
+    """Return a time since the boot, or None for one that no machine reaches."""
+    return nanoseconds if nanoseconds <= _LONGEST_UPTIME else None
 
 
 class Clock:
@@ -162,6 +170,8 @@ class Clock:
 def _date(
     year: str | None, month: int, day: str, hour: str, minute: str, second: str
 ) -> datetime | None:
+    if year is not None and not _FIRST_YEAR <= int(year) <= _LAST_YEAR:
+        return None
     try:
         # A leap second counts as the second before it.
         return datetime(
