@@ -281,7 +281,14 @@ VERBS: dict[str, Any] = {
         lambda a, o: e.RunConfigured(
             target_step=_number(o, "target"),
             training_good=tuple(o["good"].split(",")) if "good" in o else (),
+            timeouts={
+                name: seconds(limit)
+                for name, _, limit in (one.partition(":") for one in _names(o, "timeouts"))
+            },
         )
+    ),
+    "budget": _each(
+        lambda a, o: e.RestartBudget(layer=a[0], remaining=int(a[1]), limit=_number(o, "limit"))
     ),
     "run_ended": _each(lambda a, o: e.RunEnded(reason=a[0])),
     "resumed": _each(

@@ -10,6 +10,7 @@ import pytest
 
 from headway.events import CheckpointScheduled, Envelope, Heartbeat, Resumed
 from headway.ledger import Ledger, Timeline, book, growth, ledger, pace
+from headway.ledger.timeouts import longest_phases
 from oracle.random_timelines import random_run
 from oracle.scenario import SECOND, Scenario
 
@@ -98,6 +99,7 @@ def agree(online: Ledger, batch: Ledger) -> None:
     assert online.attempts == batch.attempts
     assert online.flags == batch.flags
     assert online.intervals() == batch.intervals()
+    assert longest_phases(online) == longest_phases(batch)
 
 
 @pytest.mark.parametrize("seed", some(8, of=60))

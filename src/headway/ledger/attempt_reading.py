@@ -1,7 +1,7 @@
 """What the events of one attempt say, read bit by bit, and when it began and ended (rule 8)."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 
@@ -23,6 +23,7 @@ from headway.events import (
 )
 from headway.ledger.attempts import Attempt, Opening, Phase, RankLog
 from headway.ledger.intake import Stamped
+from headway.ledger.longest import Longest, LongestPhases
 from headway.ledger.steps import StepRows, StepRun, append, rows_of
 
 
@@ -32,6 +33,7 @@ class Reading:
     def __init__(self, identity: str) -> None:
         self._attempt = Attempt(identity)
         self._began: dict[int, list[tuple[int, str]]] = defaultdict(list)
+        self._longest = LongestPhases()
         self._first: int | None = None
         self._last: int | None = None
         self._layered = False
@@ -73,24 +75,36 @@ class Reading:
             log = attempt.ranks[rank] = RankLog(rank)
         log.node = log.node or event.envelope.node
         if rows is not None:
+            self._longest.steps(rank, rows, first=not log.rows)
             append(log.rows, rows)
             time = int(rows.end[-1])
         elif isinstance(record, PhaseEnded):
             begin = time - record.duration
             log.phases.append(Phase(begin, time, record.phase, record.error is not None))
+            if record.error is None:
+                self._longest.phase(record.phase, rank, begin, time)
             self._sign(begin)
         elif isinstance(record, PhaseBegan):
             self._began[rank].append((time, record.phase))
         elif isinstance(record, AttemptStarted):
             log.started = time if log.started is None else min(log.started, time)
+            self._longest.began(rank, time)
             if record.world_size is not None:
                 attempt.world_size = record.world_size
             if not self._layered:
                 attempt.layer, self._layered = record.layer, True
         else:
+            if isinstance(record, CheckpointScheduled) and record.blocking:
+                self._longest.phase("checkpoint_save", rank, time - record.blocking, time)
+            elif isinstance(record, RestartPhase):
+                self._regroup(rank, time, record)
             _of_rank(attempt, log, time, record)
         self._sign(time)
         log.last_evidence = max(log.last_evidence, time)
+
+    def _regroup(self, rank: int, time: int, record: RestartPhase) -> None:
+        if (record.layer, record.phase) == ("in_process", "rendezvous"):
+            self._longest.regrouping(rank, time, ended=record.state == "ended")
 
     def _sign(self, time: int) -> None:
         self._first = time if self._first is None else min(self._first, time)
@@ -100,7 +114,7 @@ class Reading:
         """Return the attempt with what it adopted; None if no rank shows in it."""
         if not self._attempt.ranks or self._first is None or self._last is None:
             return None
-        attempt = _copy(self._attempt)
+        attempt = _copy(self._attempt, self._longest.found)
         for event in adopted:
             rank = event.envelope.rank
             _about(attempt, event.time, rank, event.envelope.event)
@@ -123,7 +137,7 @@ class Reading:
         return attempt
 
 
-def _copy(attempt: Attempt) -> Attempt:
+def _copy(attempt: Attempt, longest: Mapping[str, Longest]) -> Attempt:
     """Return an attempt that may be completed while the reading of it goes on."""
     return replace(
         attempt,
@@ -142,6 +156,7 @@ def _copy(attempt: Attempt) -> Attempt:
         exits=list(attempt.exits),
         said=list(attempt.said),
         load_failures=list(attempt.load_failures),
+        longest=dict(longest),
     )
 
 

@@ -1,6 +1,6 @@
 """What is known of an attempt and of each of its ranks; times in ns."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from headway.events import (
@@ -13,6 +13,7 @@ from headway.events import (
     StopAnnounced,
 )
 from headway.ledger.intake import Stamped
+from headway.ledger.longest import Longest
 from headway.ledger.steps import StepRows
 
 
@@ -77,6 +78,8 @@ class Attempt:
     exits: list[tuple[int, int, RankExited | AttemptEnded]] = field(default_factory=list)
     said: list[tuple[int, RestartPhase]] = field(default_factory=list)
     load_failures: list[int] = field(default_factory=list)
+    longest: Mapping[str, Longest] = field(default_factory=dict)
+    """The longest interval of each phase, by the phase's name."""
 
     def survivors(self, time: int) -> int:
         """Return how many of its processes were not seen to exit by a time in ns."""

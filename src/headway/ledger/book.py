@@ -6,11 +6,11 @@ keeps what it derived from each attempt, so that reading again after new events 
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
-from headway.events import RestartPhase, RunConfigured
+from headway.events import RestartBudget, RestartPhase, RunConfigured
 from headway.ledger import checkpoints
 from headway.ledger.account import Account
 from headway.ledger.attempt_reader import AttemptReader
@@ -50,6 +50,7 @@ class Book:
     configured: RunConfigured | None = None
     run_name: str | None = None
     num_dropped: int = 0
+    budgets: Mapping[str, RestartBudget] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
     flags: list[str] = field(default_factory=list)
 
@@ -98,7 +99,7 @@ class BookReader:
             book.problems.append(Problem(kind="no_attempt", detail=detail, count=count))
         book.held, book.requested = told.held, told.requested
         book.configured, book.run_name = told.configured, told.run_name
-        book.num_dropped = told.num_dropped
+        book.num_dropped, book.budgets = told.num_dropped, told.budgets
         book.problems += told.problems
         if book.extent is None:
             return book

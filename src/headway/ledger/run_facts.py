@@ -8,6 +8,7 @@ from headway.events import (
     Dropped,
     Envelope,
     Misuse,
+    RestartBudget,
     RestartPhase,
     RunConfigured,
     RunStarted,
@@ -32,6 +33,8 @@ class RunFacts:
     configured: RunConfigured | None = None
     run_name: str | None = None
     num_dropped: int = 0
+    budgets: dict[str, RestartBudget] = field(default_factory=dict)
+    """What each layer said last about the restarts it has left."""
     problems: list[Problem] = field(default_factory=list)
     openings: Mapping[str, Sequence[int]] | None = None
     saves: list[checkpoints.Checkpoint] = field(default_factory=list)
@@ -59,6 +62,8 @@ def read_facts(facts: Sequence[Stamped], as_of: int) -> RunFacts:
             told.run_name = record.run_name
         elif isinstance(record, RunConfigured):
             told.configured = record
+        elif isinstance(record, RestartBudget):
+            told.budgets[record.layer] = record
         elif isinstance(record, Dropped):
             told.num_dropped += record.count
         elif isinstance(record, Misuse):
