@@ -5,16 +5,12 @@ only then deletes it. Whatever is killed at whatever moment, the next agent goes
 """
 
 import contextlib
-import fcntl
 import logging
 import math
 import os
-import signal
-import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
+from collections.abc import Callable, Container, Sequence
 
 from headway.events import Steps
 from headway.exporter.clock_meter import ClockMeter
@@ -25,7 +21,7 @@ from headway.exporter.node_metrics import (
     FAILURES,
     REFUSED,
     SHIPPED,
-    MetricsServer,
+    WATCHER_FAILURES,
     NodeMetrics,
 )
 from headway.exporter.positions import Positions, write_atomically
@@ -41,7 +37,7 @@ from headway.exporter.spool_layout import AGENT_MARKER, spool_folder
 from headway.exporter.tailing import Tail
 from headway.exporter.watchers import Watchers, watchers
 from headway.exporter.witness import Witness
-from headway.settings import AgentSettings, SettingError
+from headway.settings import AgentSettings
 
 _log = logging.getLogger(__name__)
 
@@ -53,32 +49,6 @@ _FIRST_DELAY, _LONGEST_DELAY = 0.5, 5.0
 """Seconds to wait after the collector did not take a batch; doubled each time."""
 _BEAT = 5.0
 """Seconds between two heartbeats of a silent rank, and between two signs of the agent's life."""
-_LOCK = "agent.lock"
-
-
-def main(settings: AgentSettings) -> int:
-    """Ship until SIGTERM or SIGINT; return the exit status."""
-    logging.basicConfig(
-        format="%(asctime)s %(levelname)s %(name)s: %(message)s", level=logging.INFO
-    )
-    folder = spool_folder(settings.spool)
-    metrics = NodeMetrics(folder)
-    try:
-        _check(settings)
-        with _only_agent(folder):
-            agent = Agent(settings, metrics)
-            for number in (signal.SIGTERM, signal.SIGINT):
-                signal.signal(number, lambda *_: agent.stop())
-            server = MetricsServer(metrics, settings.host, settings.port)
-            agent.watch()  # a recorder that starts after this line sees that it is shipped
-            print(f"listening on {server.address}", flush=True)
-            agent.run()
-            agent.close()
-            server.close()
-    except SettingError as error:
-        print(f"headway agent: {error}", file=sys.stderr)
-        return 2
-    return 0
 
 
 class Agent:
@@ -114,6 +84,8 @@ class Agent:
         self._next_beat = 0.0
         self._next_export = 0.0
         self._last_export = -math.inf
+        self._waiting = 0
+        self._urgent = False
         self._delay = 0.0
         self._stop = threading.Event()
         self._deadline = math.inf
@@ -122,6 +94,10 @@ class Agent:
         """Ask `run` to flush and return; safe in a signal handler."""
         self._deadline = min(self._deadline, time.monotonic() + FLUSH_TIME)
         self._stop.set()
+
+    def leave_ends_of(self, producers: Container[str]) -> None:
+        """Leave it to somebody else to tell how these producers ended."""
+        self._witness.told_by_others = producers
 
     def run(self) -> None:
         """Ship until told to stop, then flush what is there."""
@@ -147,11 +123,13 @@ class Agent:
         folders = {folder.name: folder for folder in spools(self._folder)}
         for name in self._tails.keys() - folders.keys():
             del self._tails[name]
+            self._metrics.counts.forget(name)
         for name in sorted(folders.keys() - self._tails.keys()):
             self._tails[name] = Tail(folders[name], self._positions.get(name))
         for tail in self._tails.values():
             self._watch(tail)
-        self._watchers.poll()
+            self._look(tail)
+        self._metrics.add(WATCHER_FAILURES, self._watchers.poll())
         self._compare_clocks()
         self._witness.forget_all_but({tail.run for tail in self._tails.values() if tail.is_rank})
         if time.monotonic() >= self._next_beat:
@@ -165,12 +143,11 @@ class Agent:
 
         A `patient` call leaves mere steps to a later one, which saves most of a request's bytes.
         """
-        batches = self._read()
-        envelopes = [envelope for _, batch in batches for envelope in batch.envelopes]
-        full = num_records(envelopes) >= self._settings.batch
-        if patient and not full and self._can_wait(batches):
+        if patient and self._can_wait():
             return False
         self._last_export = time.monotonic()
+        batches = self._read()
+        envelopes = [envelope for _, batch in batches for envelope in batch.envelopes]
         try:
             shipment = self._shipper.ship(envelopes)
         except NotTakenError as error:
@@ -183,17 +160,26 @@ class Agent:
         self._metrics.add(REFUSED, shipment.refused)
         if batches:
             self._acknowledge(batches)
-        return full
+        more = num_records(envelopes) >= self._settings.batch
+        if not more:
+            self._waiting, self._urgent = 0, False
+        return more
 
-    def _can_wait(self, batches: Sequence[tuple[Tail, Batch]]) -> bool:
+    def _can_wait(self) -> bool:
         """Return whether nothing but a few steps is there, and not for long."""
-        if time.monotonic() - self._last_export >= self._settings.steps_interval:
-            return False
-        return all(
-            not batch.finished
-            and all(isinstance(envelope.event, Steps) for envelope in batch.envelopes)
-            for _, batch in batches
+        lately = time.monotonic() - self._last_export < self._settings.steps_interval
+        return lately and not self._urgent and self._waiting < self._settings.batch
+
+    def _look(self, tail: Tail) -> None:
+        """Count what is new in a spool, whether or not the collector takes it."""
+        batch = tail.look(self._settings.batch)
+        if batch is None:
+            return
+        self._waiting += num_records(batch.envelopes)
+        self._urgent |= batch.finished or any(
+            not isinstance(envelope.event, Steps) for envelope in batch.envelopes
         )
+        self._metrics.counts.add(tail.news(batch))
 
     def _watch(self, tail: Tail) -> None:
         status = tail.status()
@@ -237,6 +223,7 @@ class Agent:
         for tail, batch in batches:
             if batch.finished:
                 self._watch(tail)  # it may have died after the last look
+            self._metrics.counts.add(tail.news(batch))
             gap = tail.acknowledge(batch)
             self._metrics.add(DAMAGED, batch.damaged)
             if gap is not None:
@@ -246,6 +233,7 @@ class Agent:
         gone = [tail for tail, _ in batches if tail.release(self._refused)]
         for tail in gone:
             del self._tails[tail.name]
+            self._metrics.counts.forget(tail.name)
         if gone:
             self._positions.forget([tail.name for tail in gone])
 
@@ -276,38 +264,3 @@ class Agent:
             else:
                 time.sleep(_FIRST_DELAY)
         _log.warning("not all was taken; the next agent ships the rest from %s", self._folder)
-
-
-def _check(settings: AgentSettings) -> None:
-    if not settings.interval > 0:
-        raise SettingError(f"interval must be more than 0 seconds, got {settings.interval!r}")
-    if not settings.clock_interval > 0:
-        raise SettingError(
-            f"clock_interval must be more than 0 seconds, got {settings.clock_interval!r}"
-        )
-    if settings.batch < 1:
-        raise SettingError(f"batch must be at least 1 record, got {settings.batch!r}")
-
-
-@contextlib.contextmanager
-def _only_agent(folder: Path) -> Iterator[None]:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
-    except OSError as error:
-        raise SettingError(
-            f"cannot use the spool folder {str(folder)!r}: {error.strerror}; "
-            "name another with --spool or HEADWAY_SPOOL"
-        ) from error
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
-        os.close(descriptor)
-        raise SettingError(
-            f"another agent ships the spools in {str(folder)!r}; stop it, or name another folder "
-            "with --spool or HEADWAY_SPOOL"
-        ) from error
-    try:
-        yield
-    finally:
-        os.close(descriptor)

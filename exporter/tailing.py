@@ -6,8 +6,10 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
+from headway.events import Envelope
 from headway.exporter.spool import Batch, SpoolReader, Status
 from headway.exporter.spool_layout import Position, Producer, segment_name
+from headway.wire import trim
 
 _log = logging.getLogger(__name__)
 
@@ -36,6 +38,9 @@ class Tail:
         self._from_start = position != Position() or (folder / segment_name(1)).exists()
         self._alive = False
         self._finished = False
+        self._seen = position
+        self._seen_all = False
+        self._told = position.sequence
         self._last_sign = 0
 
     @property
@@ -55,10 +60,30 @@ class Tail:
 
     def read(self, limit: int) -> Batch | None:
         """Return the next records after the acknowledged ones; `None` where nothing is new."""
-        if self._finished or self._is_idle():
+        if self._finished or self._is_idle(self.position):
             return None
         batch = self._reader.read(self.position, limit)
         return batch if batch.finished or batch.position != self.position else None
+
+    def look(self, limit: int) -> Batch | None:
+        """Return the next records that no look returned, acknowledged or not."""
+        if self._seen_all or self._is_idle(self._seen):
+            return None
+        batch = self._reader.read(self._seen, limit)
+        self._seen, self._seen_all = batch.position, batch.finished
+        return batch
+
+    def news(self, batch: Batch) -> list[Envelope]:
+        """Return those records of a batch that no batch before held, be it looked at or read."""
+        found = []
+        for envelope in batch.envelopes:
+            first, last = max(envelope.first_sequence, self._told), envelope.last_sequence
+            if first <= last:
+                found.append(trim(envelope, first, last))
+                self._told = last + 1
+        if batch.position > self._seen:
+            self._seen, self._seen_all = batch.position, batch.finished
+        return found
 
     def status(self) -> Status:
         """Return what the producer is doing."""
@@ -109,7 +134,7 @@ class Tail:
         else:
             _log.error("cannot read the header of %s; it is kept in %s", self._folder, refused)
 
-    def _is_idle(self) -> bool:
+    def _is_idle(self, position: Position) -> bool:
         """Return whether a living producer wrote nothing more, at the price of a few bytes read.
 
         Most looks at most spools find nothing, and a read maps a whole segment to see that.
@@ -117,12 +142,12 @@ class Tail:
         if not self._alive:
             return False
         try:
-            with (self._folder / segment_name(self.position.segment)).open("rb") as segment:
-                if os.pread(segment.fileno(), 1, self.position.offset) != b"\0":
+            with (self._folder / segment_name(position.segment)).open("rb") as segment:
+                if os.pread(segment.fileno(), 1, position.offset) != b"\0":
                     return False
         except OSError:
             return False
-        return not (self._folder / segment_name(self.position.segment + 1)).exists()
+        return not (self._folder / segment_name(position.segment + 1)).exists()
 
 
 def num_missing(batch: Batch, expected: int | None) -> int:

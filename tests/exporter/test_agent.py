@@ -400,6 +400,7 @@ def test_a_patient_agent_sends_few_steps_together_and_all_else_at_once(
         assert sequences(endpoint.accepted, rank.producer) == list(range(10))
         rank.steps(5)
         now += 1.9
+        agent.watch()
         agent.export(patient=True)
         assert len(endpoint.requests) == 1
         now += 0.2
@@ -407,9 +408,11 @@ def test_a_patient_agent_sends_few_steps_together_and_all_else_at_once(
         assert sequences(endpoint.accepted, rank.producer) == list(range(15))
         rank.steps(3)
         rank.note("hello")
+        agent.watch()
         agent.export(patient=True)
         assert sequences(endpoint.accepted, rank.producer) == list(range(19))
         rank.steps(100)
+        agent.watch()
         agent.export(patient=True)
         assert sequences(endpoint.accepted, rank.producer) == list(range(119))
     rank.close()

@@ -10,7 +10,8 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from headway.events import Clock, Envelope, RankExited
-from headway.exporter.agent import Agent, main
+from headway.exporter.agent import Agent
+from headway.exporter.agent_service import main
 from headway.exporter.node_metrics import NodeMetrics
 from headway.settings import AgentSettings
 from otlp_endpoint import OtlpEndpoint, otlp_endpoint
