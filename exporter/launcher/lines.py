@@ -189,6 +189,7 @@ _CANCELLED = {
 }
 _NUMBERED = {"1": "SIGHUP", "2": "SIGINT", "3": "SIGQUIT", "9": "SIGKILL", "15": "SIGTERM"}
 """Signals that launchers' handlers print as a number."""
+_TASKS = re.compile(r"(\d{1,7})(?:-(\d{1,7}))?")
 _RANK_MONITOR = re.compile(r"RankMonServer\d+@[^:\]\s]{1,255}:(\d{1,9})\]")
 _WORKLOAD = re.compile(r"\[workload:(\d{1,9})\(")
 
@@ -221,10 +222,10 @@ def _tasks(text: str) -> tuple[int, ...]:
     """Return the numbers of a list like `0-3,7`; none where it is too long to be true."""
     found: list[int] = []
     for part in text.split(","):
-        first, _, last = part.partition("-")
-        if not first or len(first) > 7 or len(last) > 7:
+        span = _TASKS.fullmatch(part)
+        if span is None:
             return ()
-        begin, end = int(first), int(last or first)
+        begin, end = int(span[1]), int(span[2] or span[1])
         if end - begin + len(found) >= _MOST_TASKS:
             return ()
         found += range(begin, end + 1)
