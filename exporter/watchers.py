@@ -5,10 +5,14 @@ never blocks, and where it breaks it is left out of that round: shipping goes on
 """
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Protocol
 
+from headway.exporter.gpu_policy import load_policy
+from headway.exporter.gpus.echoes import KernelXids
 from headway.exporter.gpus.sampler import GpuSampler
+from headway.exporter.gpus.scraper import GpuScraper
+from headway.exporter.nics import NicWatcher
 from headway.exporter.witness import Witness
 from headway.settings import AgentSettings
 
@@ -58,10 +62,36 @@ class Watchers:
 
 
 def watchers(settings: AgentSettings, witness: Witness) -> list[Watcher]:
-    """Return what watches this node, as far as the settings want it."""
+    """Return what watches this node, as far as the settings want it.
+
+    Raises:
+        SettingError: a policy that cannot be used.
+    """
     found: list[Watcher] = []
+    policy = load_policy(settings.gpu_policy)
+    kernel = KernelXids(witness)
+    covered: Callable[[], Collection[str]] = tuple
     if settings.gpus:
-        found.append(
-            GpuSampler(witness, interval=settings.gpu_interval, deadline=settings.gpu_deadline)
+        sampler = GpuSampler(
+            witness,
+            interval=settings.gpu_interval,
+            deadline=settings.gpu_deadline,
+            kernel=kernel,
+            policy=policy,
         )
+        found.append(sampler)
+        covered = sampler.answering
+    for url in filter(None, (settings.gpu_exporters or "").split(",")):
+        found.append(
+            GpuScraper(
+                witness,
+                url.strip(),
+                interval=settings.gpu_interval,
+                covered=covered,
+                kernel=kernel,
+                policy=policy,
+            )
+        )
+    if settings.nics:
+        found.append(NicWatcher(witness, interval=settings.nic_interval))
     return found

@@ -9,7 +9,7 @@ from typing import Any
 
 from headway.events import Event, GpuFault, GpuPresent, GpuSample, GpuXid, Health
 from headway.exporter.gpus.reading import GPU_IS_LOST, NO_PERMISSION, RESET_REQUIRED, TIMEOUT
-from headway.gpu_faults.policy import classified
+from headway.gpu_faults.policy import DEFAULT_POLICY, Policy, classified
 
 SOURCE = "NVML"
 REPEAT_INTERVAL = 600_000_000_000
@@ -36,7 +36,9 @@ _UNANSWERED = ("lost", "reset_required", "query_hung", "unanswered")
 class Findings:
     """What is known of one node's GPUs from its driver."""
 
-    def __init__(self) -> None:
+    def __init__(self, policy: Policy = DEFAULT_POLICY) -> None:
+        """Begin with nothing; `policy` says what each fault asks for."""
+        self._policy = policy
         self.gpus: dict[str, GpuPresent] = {}
         """Each GPU that was ever listed, by its UUID, as last listed."""
         self._health: Health | None = None
@@ -50,7 +52,7 @@ class Findings:
         """What rarely changes, as last told, and when."""
         self._uncorrected: dict[str, int] = {}
         """Uncorrected errors at the last reading."""
-        self._answering: set[str] = set()
+        self.answering: set[str] = set()
         """GPUs whose last reading came."""
 
     def take(self, line: Mapping[str, Any]) -> list[Event]:
@@ -106,7 +108,7 @@ class Findings:
         for kind in _UNANSWERED:
             self._passes(device, kind)
         self._standing.pop(None, None)
-        self._answering.add(device)
+        self.answering.add(device)
         self._refused(device, line["refusals"], answered=bool(state))
         events: list[Event] = []
         action = state.get("recovery_action")
@@ -162,7 +164,7 @@ class Findings:
                 compute_instance=line["compute_instance"],
                 repeats=line["repeats"],
             )
-            return [classified(xid)]
+            return [classified(xid, self._policy)]
         kind = _EVENTS.get(event)
         if kind is None:
             return []
@@ -193,7 +195,7 @@ class Findings:
         # A driver that was unloaded: a lost GPU keeps it loaded.
         self.gpus.clear()
         self._standing.clear()
-        self._answering.clear()
+        self.answering.clear()
         return self._said(Health(check="gpu", state="disabled", detail=reason))
 
     def _stands(
@@ -202,7 +204,7 @@ class Findings:
         """Return the fault unless it already stood."""
         standing = self._standing.setdefault(device, {})
         if kind in _UNANSWERED and device is not None:
-            self._answering.discard(device)
+            self.answering.discard(device)
         before = standing.get(kind)
         standing[kind] = words
         if before is not None and (code is None or before == words):
@@ -223,7 +225,7 @@ class Findings:
         if told is not None and at - told < BURST:
             return []
         fault = GpuFault(kind=kind, device=device, source=SOURCE, message=words, code=code)
-        return [classified(fault)]
+        return [classified(fault, self._policy)]
 
     def _new_health(self) -> list[Event]:
         if self._standing:
@@ -233,7 +235,7 @@ class Findings:
                 for words in kinds.values()
             )
             return self._said(Health(check="gpu", state="unhealthy", detail=detail))
-        if not self.gpus or self._answering < self.gpus.keys():
+        if not self.gpus or self.answering < self.gpus.keys():
             return []
         detail = "; ".join([f"{len(self.gpus)} GPUs", *self._notes.values()])
         return self._said(Health(check="gpu", state="healthy", detail=detail))

@@ -9,12 +9,14 @@ import json
 import logging
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from headway.events import Event, GpuXid
-from headway.exporter.gpus.echoes import KernelXids, Sink, WaitingXids
+from headway.exporter.gpus.echoes import KernelXids, WaitingXids
 from headway.exporter.gpus.findings import Findings
 from headway.exporter.gpus.helper_process import HelperProcess
+from headway.exporter.node_sink import NodeSink
+from headway.gpu_faults.policy import DEFAULT_POLICY, Policy
 
 _log = logging.getLogger(__name__)
 
@@ -40,11 +42,12 @@ class GpuSampler:
 
     def __init__(
         self,
-        sink: Sink,
+        sink: NodeSink,
         *,
         interval: float,
         deadline: float,
         kernel: KernelXids | None = None,
+        policy: Policy = DEFAULT_POLICY,
         command: Sequence[str] = (sys.executable, "-m", "headway.exporter.gpus.helper"),
         monotonic: Callable[[], int] = time.monotonic_ns,
     ) -> None:
@@ -54,7 +57,7 @@ class GpuSampler:
         self._deadline = deadline
         self._command = list(command)
         self._monotonic = monotonic
-        self._findings = Findings()
+        self._findings = Findings(policy)
         self._xids = WaitingXids(kernel)
         self._helper: HelperProcess | None = None
         self._undead: list[HelperProcess] = []
@@ -69,6 +72,10 @@ class GpuSampler:
         """Whether the helper has said anything."""
         self._avoided: dict[int, tuple[int, float]] = {}
         """Numbers of GPUs that are left out, until when, and for how long in seconds."""
+
+    def answering(self) -> Collection[str]:
+        """UUIDs of the GPUs whose last reading came."""
+        return self._findings.answering
 
     def poll(self) -> None:
         """Take what the helper said, and see to it that one works."""

@@ -264,6 +264,9 @@ def _unmet(option: Option, value: Any) -> str | None:
     """Return what a value of the right type should have been, or None where it is fine."""
     if option.name == "port":
         return None if 0 <= value <= _HIGHEST_PORT else f"0 to {_HIGHEST_PORT}"
+    if option.name == "gpu_exporters":
+        fits = all(re.match(r"https?://[^/\s]", each.strip()) for each in value.split(","))
+        return None if fits else "addresses like http://127.0.0.1:9400/metrics"
     if option.name == "endpoint":
         fits = re.match(r"https?://[^/\s]", value) is not None
         return None if fits else "an address like http://collector:8750"
