@@ -256,6 +256,32 @@ def test_torchs_memory_error_is_a_gpu_fault(tmp_path: Path) -> None:
     assert (fault.kind, fault.exception) == ("gpu_oom", "torch.OutOfMemoryError")
 
 
+@pytest.mark.parametrize(
+    ("words", "waited"),
+    [
+        (
+            "[/pytorch/third_party/gloo/gloo/transport/tcp/unbound_buffer.cc:129] Timed out "
+            "waiting 20000ms for send operation to complete",
+            (20 * SECOND, 20 * SECOND),
+        ),
+        (
+            "[Rank 3] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=33, "
+            "OpType=ALLREDUCE, Timeout(ms)=600000) ran for 607565 milliseconds before timing out.",
+            (600 * SECOND, 607_565_000_000),
+        ),
+    ],
+    ids=["gloo", "nccl"],
+)
+def test_a_collective_that_took_too_long_is_no_exception_of_its_rank(
+    tmp_path: Path, words: str, waited: tuple[int, int]
+) -> None:
+    recorder = record(tmp_path)
+    recorder.exception(RuntimeError(words))
+    (fault,) = of(tmp_path, Fault)
+    assert fault.kind == "collective_timeout"
+    assert (fault.timeout, fault.ran_for) == waited
+
+
 def test_an_exception_struck_when_it_was_told_not_when_its_words_were_ready(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
