@@ -17,6 +17,8 @@ BREAKS_SAVES = ("checkpoint_fail", "checkpoint_torn")
 """What breaks a checkpoint and no rank: its write fails, or it is damaged once it is complete."""
 SINGLE_FAULTS = (*FAULT_TYPES, *STAGED, *BREAKS_SAVES)
 """What can be asked for by itself."""
+MEMORY = "faults"
+"""Folder in that of the training in which it is remembered what has struck."""
 MOMENTS = ("startup", "load", "step", "save", "evaluation")
 """When a single fault can strike."""
 

@@ -21,6 +21,7 @@ from headway.exporter.recorder import Recorder
 from headway.exporter.training import stop
 from headway.exporter.training.faults import (
     FAULT_TYPES,
+    MEMORY,
     MOMENTS,
     SINGLE_FAULTS,
     PlannedFault,
@@ -107,7 +108,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     directory = options.directory.absolute()
     directory.mkdir(parents=True, exist_ok=True)
     try:
-        faults = _faults(options, int(os.environ["WORLD_SIZE"]))
+        world_size = int(os.environ["WORLD_SIZE"])
+        if (directory / MEMORY).exists():
+            # Something has struck before, and the group may have shrunk since.
+            world_size = max(world_size, 2, (options.fault_rank or 0) + 1)
+        faults = _faults(options, world_size)
     except KeyError:
         print("WORLD_SIZE is not set: start this program with torchrun", file=sys.stderr)
         return 2

@@ -27,7 +27,7 @@ from headway.exporter.recorder import Recorder
 from headway.exporter.training import devices
 from headway.exporter.training.blocking_writer import BlockingWriter
 from headway.exporter.training.checkpoints import Checkpoints
-from headway.exporter.training.faults import PlannedFault
+from headway.exporter.training.faults import MEMORY, PlannedFault
 from headway.exporter.training.injector import FaultInjector, words
 from headway.exporter.training.replica import SHAPE, Replica
 from headway.exporter.training.stop import StopRequest
@@ -79,7 +79,7 @@ class Trainer:
         self._faults = FaultInjector(
             plan.faults,
             rank=self._rank,
-            memory=plan.directory / "faults",
+            memory=plan.directory / MEMORY,
             announce=self._announce,
             wait_for_stop=stop.wait,
         )
