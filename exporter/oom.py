@@ -60,10 +60,12 @@ class OomEvidence:
         self._counts: dict[Path, int] = {}
         self._rises: dict[Path, list[int]] = defaultdict(list)
         self._named: dict[int, list[int]] = defaultdict(list)
+        self._watched: set[int] = set()
 
-    def watch(self, counter: Path) -> None:
-        """Follow a counter from now on."""
-        if counter not in self._counts:
+    def watch(self, process_id: int, counter: Path | None) -> None:
+        """Follow a process, and the counter of its control group, from now on."""
+        self._watched.add(process_id)
+        if counter is not None and counter not in self._counts:
             count = kills(counter)
             if count is not None:
                 self._counts[counter] = count
@@ -84,18 +86,23 @@ class OomEvidence:
     def explains(self, process_id: int, counter: Path | None, died: int) -> bool:
         """Return whether a process that died by SIGKILL was killed for lack of memory.
 
-        A counter's rise explains one death only.
+        A counter's rise explains one death only, first that of a process which the kernel named.
         """
-        if any(died - _BEFORE <= time <= died + _AFTER for time in self._named[process_id]):
-            return True
-        if counter is None:
+        rises = [] if counter is None else self._rises[counter]
+        near = [time for time in rises if abs(time - died) <= _BEFORE]
+        named = self._is_named(process_id, died)
+        # What else the kernel killed on this node need not be of this control group.
+        others = sum(self._is_named(other, died) for other in self._watched - {process_id})
+        if not named and len(near) <= others:
             return False
-        rises = self._rises[counter]
-        near = [time for time in rises if died - _BEFORE <= time <= died + _BEFORE]
-        if not near:
-            return False
-        rises.remove(near[0])
+        if near:
+            rises.remove(near[0])
+        self._named.pop(process_id, None)
         return True
+
+    def _is_named(self, process_id: int, died: int) -> bool:
+        times = self._named.get(process_id, ())
+        return any(died - _BEFORE <= time <= died + _AFTER for time in times)
 
 
 def _innermost(mount: Path, parts: list[str], name: str) -> Path | None:

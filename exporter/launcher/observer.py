@@ -155,8 +155,7 @@ class Observer:
     # What arrives
 
     def _arrived(self, process: RankProcess) -> None:
-        if process.counter is not None:
-            self.oom.watch(process.counter)
+        self.oom.watch(process.process_id, process.counter)
         self._rank_of[process.process_id] = process.rank
         if process.error_file is not None:
             for local_rank, path in earlier_error_files(process.error_file):

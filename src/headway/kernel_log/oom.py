@@ -28,7 +28,7 @@ class OomKill:
 
 _VICTIM = re.compile(
     r"(Memory cgroup out of memory|Out of memory[^:]{0,60}): "
-    r"Kill(?:ed)? process (\d{1,9}) \((.{1,64}?)\)"
+    r"Kill(?:ed)? process (\d{1,9}) \((.{1,64}?)\)(?:,| total-vm| score|$)"
 )
 _SUMMARY = re.compile(r"oom-kill:constraint=(CONSTRAINT_\w{1,30}),")
 _TASK = re.compile(r",task=(.{1,64}?),pid=(\d{1,9})(?:,|\s|$)")
