@@ -4,7 +4,6 @@ One thread looks at the spools, exports one bounded batch, remembers what was ac
 only then deletes it. Whatever is killed at whatever moment, the next agent goes on from there.
 """
 
-import contextlib
 import logging
 import math
 import os
@@ -13,6 +12,7 @@ import time
 from collections.abc import Callable, Container, Sequence
 
 from headway.events import Steps
+from headway.exporter.agent_lock import remove_marker, renew_marker
 from headway.exporter.clock_meter import ClockMeter
 from headway.exporter.clock_news import ClockNews, Offset
 from headway.exporter.identity import boot_id, clock_anchor, node
@@ -24,7 +24,7 @@ from headway.exporter.node_metrics import (
     WATCHER_FAILURES,
     NodeMetrics,
 )
-from headway.exporter.positions import Positions, write_atomically
+from headway.exporter.positions import Positions
 from headway.exporter.shipping import (
     REFUSED_FOLDER,
     REQUEST_TIME,
@@ -33,7 +33,8 @@ from headway.exporter.shipping import (
     num_records,
 )
 from headway.exporter.spool import Batch, spools
-from headway.exporter.spool_layout import AGENT_MARKER, spool_folder
+from headway.exporter.spool_access import closed_spools, refusal
+from headway.exporter.spool_layout import spool_folder
 from headway.exporter.tailing import Tail
 from headway.exporter.watchers import Watchers, watchers
 from headway.exporter.witness import Witness
@@ -81,6 +82,7 @@ class Agent:
         self._witness = Witness(self._folder, os.getpid(), boot_id())
         self._watchers = Watchers(watchers(settings, self._witness))
         self._tails: dict[str, Tail] = {}
+        self._closed: set[str] = set()
         self._next_beat = 0.0
         self._next_export = 0.0
         self._last_export = -math.inf
@@ -109,7 +111,7 @@ class Agent:
             if not more:
                 self._stop.wait(self._settings.interval)
         self._flush()
-        (self._folder / AGENT_MARKER).unlink(missing_ok=True)
+        remove_marker(self._folder)
 
     def close(self) -> None:
         """Let go of everything."""
@@ -121,6 +123,7 @@ class Agent:
     def watch(self) -> None:
         """Find new spools, and tell which ranks live and which died."""
         folders = {folder.name: folder for folder in spools(self._folder)}
+        self._leave_closed()
         for name in self._tails.keys() - folders.keys():
             del self._tails[name]
             self._metrics.counts.forget(name)
@@ -134,9 +137,7 @@ class Agent:
         self._witness.forget_all_but({tail.run for tail in self._tails.values() if tail.is_rank})
         if time.monotonic() >= self._next_beat:
             self._next_beat = time.monotonic() + _BEAT
-            marker = {"pid": os.getpid(), "time": time.time_ns()}
-            with contextlib.suppress(OSError):  # a full disk: the records come first
-                write_atomically(self._folder / AGENT_MARKER, marker)
+            renew_marker(self._folder)
 
     def export(self, *, patient: bool = False) -> bool:
         """Ship one batch; return whether more is waiting.
@@ -180,6 +181,15 @@ class Agent:
             not isinstance(envelope.event, Steps) for envelope in batch.envelopes
         )
         self._metrics.counts.add(tail.news(batch))
+
+    def _leave_closed(self) -> None:
+        """Say once of each spool that it belongs to somebody who keeps it closed."""
+        closed = closed_spools(self._folder)
+        self._metrics.closed_spools = len(closed)
+        for folder in closed:
+            if folder.name not in self._closed:
+                _log.warning("%s", refusal(folder))
+        self._closed = {folder.name for folder in closed}
 
     def _watch(self, tail: Tail) -> None:
         status = tail.status()

@@ -1,15 +1,9 @@
-"""Starts the node agent: as a program of its own, or in a thread of a launcher's parent.
+"""Starts the node agent as a program of its own."""
 
-One agent at a time ships the spools of a folder; a file lock says so, which the kernel releases
-however the process ends.
-"""
-
-import contextlib
 import logging
 import signal
 import sys
-import threading
-from collections.abc import Iterator
+from contextlib import ExitStack
 
 from headway.exporter.agent import Agent
 from headway.exporter.agent_lock import only_agent
@@ -24,50 +18,25 @@ def main(settings: AgentSettings) -> int:
     logging.basicConfig(
         format="%(asctime)s %(levelname)s %(name)s: %(message)s", level=logging.INFO
     )
+    folder = spool_folder(settings.spool)
     try:
-        with _prepared(settings) as (agent, address):
+        check(settings)
+        with ExitStack() as until_the_end:
+            until_the_end.enter_context(only_agent(folder))
+            metrics = NodeMetrics(folder)
+            agent = Agent(settings, metrics)
+            until_the_end.callback(agent.close)
             for number in (signal.SIGTERM, signal.SIGINT):
                 signal.signal(number, lambda *_: agent.stop())
-            print(f"listening on {address}", flush=True)
+            server = MetricsServer(metrics, settings.host, settings.port)
+            until_the_end.callback(server.close)
+            agent.watch()  # a recorder that starts after this line sees that it is shipped
+            print(f"listening on {server.address}", flush=True)
             agent.run()
     except SettingError as error:
         print(f"headway agent: {error}", file=sys.stderr)
         return 2
     return 0
-
-
-@contextlib.contextmanager
-def background_agent(settings: AgentSettings) -> Iterator[Agent]:
-    """Ship in a thread while the block runs; its end flushes, within `agent.FLUSH_TIME`.
-
-    A recorder that starts inside the block sees that it is shipped. No signal is touched.
-
-    Raises:
-        SettingError: a setting that cannot be used, or another agent that ships this folder.
-    """
-    with _prepared(settings) as (agent, _):
-        thread = threading.Thread(target=agent.run, name="headway-agent", daemon=True)
-        thread.start()
-        try:
-            yield agent
-        finally:
-            agent.stop()
-            thread.join()
-
-
-@contextlib.contextmanager
-def _prepared(settings: AgentSettings) -> Iterator[tuple[Agent, str]]:
-    """Make the only agent of a folder and serve its metrics; yield both agent and address."""
-    folder = spool_folder(settings.spool)
-    check(settings)
-    with only_agent(folder), contextlib.ExitStack() as open_things:
-        metrics = NodeMetrics(folder)
-        agent = Agent(settings, metrics)
-        open_things.callback(agent.close)
-        server = MetricsServer(metrics, settings.host, settings.port)
-        open_things.callback(server.close)
-        agent.watch()  # a recorder that starts after this line sees that it is shipped
-        yield agent, server.address
 
 
 def check(settings: AgentSettings) -> None:

@@ -109,7 +109,7 @@ class Recorder:
                     "close it before",
                 )
                 return
-        if not self._open_spool(folder, settings.spool_limit, found):
+        if not self._open_spool(folder, settings, found):
             return
         for kind, detail in found.complaints:
             self.misuse(kind, detail)
@@ -127,7 +127,7 @@ class Recorder:
                 f"this node, or later run `headway import spool {quote(str(folder))}`",
             )
 
-    def _open_spool(self, folder: Path, limit: int, found: Membership) -> bool:
+    def _open_spool(self, folder: Path, settings: RecorderSettings, found: Membership) -> bool:
         producer = Producer(
             producer=os.urandom(16).hex(),
             anchor=identity.clock_anchor(_now, time.time_ns),
@@ -138,7 +138,9 @@ class Recorder:
             process_id=os.getpid(),
         )
         try:
-            writer = SpoolWriter(folder, producer, limit, self._spool_is_full)
+            writer = SpoolWriter(
+                folder, producer, settings.spool_limit, self._spool_is_full, shared=settings.shared
+            )
         except OSError as error:
             self._complaints.report(
                 "unwritable_spool",

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from headway.events import Dropped, Envelope, Event, PhaseBegan
+from headway.exporter.spool_access import is_open
 from headway.exporter.spool_blocks import blocks
 from headway.exporter.spool_layout import (
     HEADER,
@@ -64,15 +65,15 @@ class Status:
 
 
 def spools(folder: Path) -> list[Path]:
-    """Return the folders of the producers that have something to read or are still alive."""
+    """Return the folders of the producers that have something to read or are still alive.
+
+    Those of other users that this process may not read or may not empty are left out.
+    """
     try:
-        return sorted(
-            path
-            for path in folder.iterdir()
-            if not path.name.startswith(".") and (path / HEADER).is_file()
-        )
+        paths = sorted(folder.iterdir())
     except OSError:
         return []
+    return [path for path in paths if not path.name.startswith(".") and is_open(path)]
 
 
 class SpoolReader:

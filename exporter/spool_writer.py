@@ -14,6 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from headway.events import Dropped, Event
+from headway.exporter.spool_access import PRIVATE_FILE, SHARED_FILE, share
 from headway.exporter.spool_layout import (
     BLOCK,
     HEADER,
@@ -64,10 +65,13 @@ class SpoolWriter:
         producer: Producer,
         limit: int,
         full: Callable[[str], None] = lambda reason: None,
+        *,
+        shared: bool = False,
     ) -> None:
         """Create the producer's folder in the folder of the spools.
 
-        `full` is called with the reason when a record finds no room that did not find it before.
+        `full` is called with the reason when a record finds no room that did not find it before;
+        the group may read and delete a `shared` spool.
 
         Raises:
             OSError: the folder cannot be written, or the disk is full.
@@ -79,6 +83,7 @@ class SpoolWriter:
         self.sequence = 0
         self.salt = 0
         self.offset = self.end = 0
+        self._mode = SHARED_FILE if shared else PRIVATE_FILE
         self._full = False
         self._tell_full = full
         self._lock: int | None = None
@@ -90,6 +95,8 @@ class SpoolWriter:
         self.folder = folder / f".{producer.producer}"
         self.folder.mkdir()
         try:
+            if shared:
+                share(self.folder)
             self._create_header()
             self._open_segment()
             self.folder = self.folder.rename(folder / producer.producer)
@@ -197,8 +204,9 @@ class SpoolWriter:
 
     def _create_header(self) -> None:
         path = self.folder / HEADER
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, self._mode)
         try:
+            os.fchmod(descriptor, self._mode)  # whatever the umask says
             os.posix_fallocate(descriptor, 0, HEADER_SIZE)
             self._header = mmap.mmap(descriptor, HEADER_SIZE)
         finally:
@@ -219,8 +227,9 @@ class SpoolWriter:
         seed = salt(self._producer.producer, segment)
         path = self.folder / segment_name(segment)
         # It may exist: an exception from another thread may have struck right here before.
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, self._mode)
         try:
+            os.fchmod(descriptor, self._mode)
             os.posix_fallocate(descriptor, 0, self._size)
             mapped = mmap.mmap(descriptor, self._size)
         except OSError:

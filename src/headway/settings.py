@@ -41,6 +41,9 @@ class RecorderSettings(Settings):
         Path | None, "Folder of the spools; default: `headway` in the temporary folder."
     ] = None
     spool_limit: Annotated[int, "Largest size of one rank's spool in bytes."] = 256 * 1024**2
+    shared: Annotated[
+        bool, "Let the group of the folder of the spools read and delete this rank's spool."
+    ] = False
     enabled: Annotated[bool, "Record at all."] = True
     exit_delay: Annotated[float, "Longest delay at exit in seconds."] = 2.0
 
