@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from headway import metrics
+from headway.checkpoint_writing import STATES
+from headway.incidents.recovery import distribution
 
 SECOND = 1_000_000_000
 START = 1_764_434_048 * SECOND
@@ -125,6 +127,13 @@ def sample(
                     "scheduled": scheduled,
                     "finalized": now + int(0.4 * SECOND),
                     "blocking": now - scheduled,
+                    "staging": int(0.01 * SECOND),
+                    "background": int(0.4 * SECOND),
+                    "bytes_staged": 5_054_448,
+                    "bytes_written": 5_380_905,
+                    "queue_depth": 1,
+                    "lowest_memory": 3_000_000_000,
+                    "highest_pressure": 0.02,
                     "tier": "shared",
                     "state": "claimed",
                     "durable_since": now + int(0.4 * SECOND),
@@ -200,6 +209,7 @@ def sample(
             "state": "claimed",
             "age_s": (now - checkpoints[newest]["finalized"]) / SECOND,
         },
+        "checkpoint_writing": _writing(list(checkpoints.values())),
         "steps_at_risk": target - (newest or 0),
         "attempt_list": attempts,
         "incidents": incidents,
@@ -207,6 +217,27 @@ def sample(
         "checkpoints": [checkpoints[step] for step in sorted(checkpoints)],
     }
     return Sample(report=report, intervals=intervals, points=points)
+
+
+def _writing(saves: list[dict[str, Any]]) -> dict[str, Any]:
+    return {
+        "saves": dict.fromkeys(STATES, 0) | {"claimed": len(saves)},
+        "blocking_ns": distribution([save["blocking"] for save in saves]),
+        "staging_ns": distribution([save["staging"] for save in saves]),
+        "background_ns": distribution([save["background"] for save in saves]),
+        "bytes_staged": distribution([save["bytes_staged"] for save in saves]),
+        "bytes_written": distribution([save["bytes_written"] for save in saves]),
+        "bytes_per_second": distribution([11_500_000 for _ in saves]),
+        "highest_queue_depth": 1 if saves else None,
+        "interval_ns": distribution([11 * SECOND for _ in saves[1:]]),
+        "write_to_interval": {"mean": 0.036, "max": 0.041}
+        if saves
+        else {"mean": None, "max": None},
+        "lowest_memory": 3_000_000_000 if saves else None,
+        "highest_memory_pressure": 0.02 if saves else None,
+        "fallbacks": [],
+        "restarts_from_zero": [],
+    }
 
 
 def _durable(step: int) -> int:

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, Literal
 
+from headway.checkpoint_writing import checkpoint_writing
 from headway.clocks import clock_problems
 from headway.formulas import Alternative, alternatives
 from headway.incidents import (
@@ -37,6 +38,7 @@ DETAILS = (
     "incidents",
     "gpu_losses",
     "checkpoints",
+    "checkpoint_writing",
     "formulas",
     "alternatives",
     "recovery",
@@ -90,6 +92,7 @@ def report(ledger: Ledger) -> dict[str, Any]:
         ],
         "steps": asdict(ledger.steps),
         "checkpoint": _freshness(ledger),
+        "checkpoint_writing": checkpoint_writing(ledger),
         "steps_at_risk": ledger.steps_at_risk,
         "dropped_events": ledger.book.num_dropped,
         "problems": [asdict(problem) for problem in [*ledger.problems, *_clock_problems(ledger)]],

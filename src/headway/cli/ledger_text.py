@@ -6,6 +6,7 @@ from typing import IO, Any
 from rich.table import Table
 
 from headway import wording
+from headway.cli.checkpoint_text import print_writing
 from headway.cli.tables import console_for, table_of
 from headway.metrics import category
 
@@ -45,6 +46,7 @@ def print_report(report: Mapping[str, Any], file: IO[str] | None = None) -> None
     console.print(_ledger(report))
     console.print(_progress(report))
     console.print(_alternatives(report))
+    print_writing(report["checkpoint_writing"], console)
     for table in (
         _restarts(report),
         _rollbacks(report),

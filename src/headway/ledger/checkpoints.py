@@ -4,10 +4,11 @@ A checkpoint belongs to the attempt that scheduled it. It is claimed when its co
 observed, verified when an attempt resumed from it, revoked from the moment a load of it failed.
 """
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from headway.events import (
     CheckpointFailed,
@@ -15,15 +16,22 @@ from headway.events import (
     CheckpointLoaded,
     CheckpointLoadFailed,
     CheckpointScheduled,
+    CheckpointStaged,
+    NodeMemory,
     Resumed,
 )
 from headway.ledger.intake import Stamped
 from headway.ledger.model import CheckpointSummary
 
+Number = TypeVar("Number", int, float)
+
 
 @dataclass(slots=True)
 class Checkpoint:
-    """One save of one checkpoint; times in ns."""
+    """One save of one checkpoint; times in ns, amounts in bytes.
+
+    The slowest rank counts for times; bytes are those of all ranks that told theirs.
+    """
 
     identity: str
     step: int
@@ -34,6 +42,14 @@ class Checkpoint:
     finalized: int | None = None
     failed: int | None = None
     blocking: int | None = None
+    staging: int | None = None
+    background: int | None = None
+    bytes_staged: int | None = None
+    bytes_written: int | None = None
+    queue_depth: int | None = None
+    lowest_memory: int | None = None
+    """Least memory that was available on a node while it was written."""
+    highest_pressure: float | None = None
     tier: str | None = None
     durable_since: int | None = None
     state: str = "scheduled"
@@ -57,6 +73,13 @@ class Checkpoint:
             scheduled=self.scheduled,
             finalized=self.finalized,
             blocking=self.blocking,
+            staging=self.staging,
+            background=self.background,
+            bytes_staged=self.bytes_staged,
+            bytes_written=self.bytes_written,
+            queue_depth=self.queue_depth,
+            lowest_memory=self.lowest_memory,
+            highest_pressure=self.highest_pressure,
             tier=self.tier,
             state=self.state,
             durable_since=self.durable_since,
@@ -76,10 +99,16 @@ def read(
         scheduled = event.envelope.event
         if isinstance(scheduled, CheckpointScheduled):
             _scheduled(saves[scheduled.checkpoint], scheduled, event, openings)
+    memory = []
     for event in told:
         record, time = event.envelope.event, event.time
-        if isinstance(record, CheckpointFinalized):
+        if isinstance(record, NodeMemory):
+            memory.append((time, record))
+        elif isinstance(record, CheckpointStaged):
+            _staged(saves[record.checkpoint], record, event)
+        elif isinstance(record, CheckpointFinalized):
             save = _newest(saves, record, event)
+            _written(save, record)
             if save.finalized is None:
                 save.finalized = time
             save.durable_since = save.durable_since or time
@@ -88,6 +117,7 @@ def read(
         elif isinstance(record, CheckpointFailed):
             save = _newest(saves, record, event)
             save.state, save.failed = "failed", time
+            save.background = _larger(save.background, record.background)
         elif isinstance(record, Resumed) and record.checkpoint is not None:
             read_back = writer(saves[record.checkpoint], time)
             if read_back is not None:
@@ -103,6 +133,8 @@ def read(
                 read_back.state = "revoked"
     found = [save for listed in saves.values() for save in listed]
     found.sort(key=lambda save: (_first_seen(save), save.identity))
+    for save in found:
+        _squeezed(save, memory)
     return found
 
 
@@ -124,8 +156,9 @@ def _scheduled(
     opened = times[max(bisect_right(times, event.time) - 1, 0)] if times else None
     for save in saves:
         if save.attempt == event.attempt and save.opened == opened and save.scheduled is not None:
-            if record.blocking is not None:
-                save.blocking = max(save.blocking or 0, record.blocking)
+            save.blocking = _larger(save.blocking, record.blocking)
+            save.queue_depth = _larger(save.queue_depth, record.queue_depth)
+            save.bytes_staged = _sum(save.bytes_staged, record.bytes_staged)
             return
     saves.append(
         Checkpoint(
@@ -135,9 +168,56 @@ def _scheduled(
             opened=opened,
             scheduled=event.time,
             blocking=record.blocking,
+            bytes_staged=record.bytes_staged,
+            queue_depth=record.queue_depth,
             tier=record.tier,
         )
     )
+
+
+def _staged(saves: Sequence[Checkpoint], record: CheckpointStaged, event: Stamped) -> None:
+    """Note how long a copy took; it is made before its save is scheduled, on another clock."""
+    own = [save for save in saves if save.attempt == event.attempt and save.scheduled is not None]
+    following = (save for save in own if (save.scheduled or 0) >= event.time)
+    save = next(following, own[-1] if own else None)
+    if save is not None:
+        save.staging = _larger(save.staging, record.duration)
+
+
+def _written(save: Checkpoint, record: CheckpointFinalized) -> None:
+    save.background = _larger(save.background, record.background)
+    if record.bytes_total is not None:
+        save.bytes_written = record.bytes_total
+    elif record.bytes_written is not None:
+        save.bytes_written = _sum(save.bytes_written, record.bytes_written)
+
+
+def _squeezed(save: Checkpoint, memory: Sequence[tuple[int, NodeMemory]]) -> None:
+    """Note how short of memory the nodes were from the copy to the end of the write."""
+    if save.scheduled is None:
+        return
+    begin = save.scheduled - (save.blocking or 0)
+    ended = [time for time in (save.finalized, save.failed) if time is not None]
+    end = min(ended, default=save.scheduled)
+    low = bisect_left(memory, begin, key=_time)
+    for _, record in memory[low : bisect_right(memory, end, key=_time)]:
+        known = save.lowest_memory
+        save.lowest_memory = record.available if known is None else min(known, record.available)
+        save.highest_pressure = _larger(save.highest_pressure, record.pressure)
+
+
+def _time(reading: tuple[int, NodeMemory]) -> int:
+    return reading[0]
+
+
+def _larger(known: Number | None, told: Number | None) -> Number | None:
+    if known is None or told is None:
+        return told if known is None else known
+    return max(known, told)
+
+
+def _sum(known: int | None, told: int | None) -> int | None:
+    return known if told is None else (known or 0) + told
 
 
 def _newest(

@@ -44,7 +44,10 @@ class AttemptSummary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckpointSummary:
-    """One checkpoint as one attempt wrote it."""
+    """One checkpoint as one attempt wrote it; times in ns, amounts in bytes.
+
+    `lowest_memory` and `highest_pressure` are those of the run's nodes while it was written.
+    """
 
     checkpoint: str
     step: int
@@ -52,6 +55,13 @@ class CheckpointSummary:
     scheduled: int | None
     finalized: int | None
     blocking: int | None
+    staging: int | None
+    background: int | None
+    bytes_staged: int | None
+    bytes_written: int | None
+    queue_depth: int | None
+    lowest_memory: int | None
+    highest_pressure: float | None
     tier: str | None
     state: str
     durable_since: int | None
