@@ -17,13 +17,14 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
-from headway.collector import incident_api, otlp, window_api
+from headway.collector import incident_api, node_api, otlp, window_api
 from headway.collector.access import TokenCheck
 from headway.collector.answers import body_of, error_answer, service_of
 from headway.collector.curve import step_curve
 from headway.collector.exposition import exposition
 from headway.collector.ingest import Busy
 from headway.collector.ledgers import LedgerFailed, NoSuchRun, Snapshot
+from headway.collector.node_histories import NodeHistories
 from headway.collector.own_events import OwnEvents
 from headway.collector.service import Service
 from headway.report import interval_objects
@@ -50,6 +51,7 @@ def application(service: Service) -> Starlette:
             Route("/api/v1/runs/{run:path}/steps", run_steps),
             *window_api.routes(),
             *incident_api.routes(),
+            *node_api.routes(),
         ],
         middleware=[Middleware(TokenCheck, token=service.settings.token)],
         exception_handlers={
@@ -61,6 +63,7 @@ def application(service: Service) -> Starlette:
     )
     app.state.service = service
     app.state.own_events = OwnEvents(service.clock)
+    app.state.node_histories = NodeHistories(service)
     return app
 
 

@@ -152,6 +152,16 @@ class Ledgers:
                 if group:
                     self._runs[run].add_of_nodes(group)
 
+    def of_node(self, node: str) -> Sequence[Envelope]:
+        """Return what a node told of itself, without samples, in order of time."""
+        with self._lock:
+            return self._feed.events(node)
+
+    def nodes(self) -> list[str]:
+        """Return the nodes on which a run had a rank, or which told of themselves."""
+        with self._lock:
+            return self._feed.nodes()
+
     def snapshot(self, run: str) -> Snapshot:
         """Return the current ledger of a run, given by its id or, the newest of it, by its name.
 

@@ -65,6 +65,12 @@ class NodeClocks:
         if boot.measured is None or (measured, event.offset) > (boot.measured, boot.offset):
             boot.measured, boot.offset, boot.error = measured, event.offset, event.error
 
+    def offset(self, node: str | None, boot_id: str | None) -> int:
+        """Return what to add to the times of a node's boot, in ns; 0 where nobody measured it."""
+        with self._lock:
+            boot = self._boots.get((node, boot_id))
+            return 0 if boot is None else boot.offset
+
     def newest(self) -> int:
         """Return the time of the newest event by the collector's clock; 0 without any."""
         with self._lock:

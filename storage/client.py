@@ -34,6 +34,10 @@ class UnknownIncident(CollectorError):  # noqa: N818  # the condition reads as a
     """The collector has no such incident."""
 
 
+class UnknownNode(CollectorError):  # noqa: N818  # the condition reads as a name
+    """The collector knows nothing of such a node."""
+
+
 class CollectorRefused(CollectorError):  # noqa: N818  # the condition reads as a name
     """The collector answered with an error: wrong token, not ready, wrong request."""
 
@@ -133,6 +137,22 @@ class CollectorClient:
         """
         return self._get(f"/api/v1/incidents/{quote(incident, safe='')}")
 
+    def nodes(self) -> dict[str, Any]:
+        """Return every node, the one that fails most first, and the rate of the fleet.
+
+        Raises:
+            CollectorError: no answer; see its subclasses.
+        """
+        return self._get("/api/v1/nodes")
+
+    def node(self, node: str) -> dict[str, Any]:
+        """Return one node with its GPUs and its runs.
+
+        Raises:
+            CollectorError: no answer; see its subclasses.
+        """
+        return self._get(f"/api/v1/nodes/{quote(node, safe='')}")
+
     def acknowledge(self, incident: str, author: str) -> dict[str, Any]:
         """Record who took charge of an incident; return it as it now reads.
 
@@ -183,8 +203,8 @@ class CollectorClient:
             )
         kind: type[CollectorError] = CollectorRefused
         if response.status_code == httpx.codes.NOT_FOUND:
-            about_incident = path.startswith("/api/v1/incidents/")
-            kind = UnknownIncident if about_incident else UnknownRun
+            about = path.removeprefix("/api/v1/").partition("/")[0]
+            kind = {"incidents": UnknownIncident, "nodes": UnknownNode}.get(about, UnknownRun)
         raise kind(str(answer["error"]), str(answer.get("next", "")))
 
 

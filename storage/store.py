@@ -138,6 +138,21 @@ class EventStore:
                 except wire.WireError as error:
                     _LOG.warning("a stored record is left out: %s", error)
 
+    def of_node(self, node: str, names: Sequence[str], start: int, end: int) -> list[Envelope]:
+        """Return what a node told of no run between two times in ns, in order of time.
+
+        `names` are wire names of events; the times are those of the node's clock.
+        """
+        time = EVENTS.c.anchor + EVENTS.c.monotonic
+        statement = (
+            select(EVENTS)
+            .where(EVENTS.c.node == node, EVENTS.c.run.is_(None), EVENTS.c.name.in_(names))
+            .where(time.between(start, end))
+            .order_by(time, EVENTS.c.producer, EVENTS.c.first_sequence)
+        )
+        with self._engine.connect() as connection:
+            return [_from_row(row) for row in connection.execute(statement)]
+
     def quarantined(self, limit: int) -> list[Quarantined]:
         """Return the newest quarantined records."""
         statement = select(QUARANTINE).order_by(QUARANTINE.c.received.desc(), QUARANTINE.c.digest)

@@ -21,6 +21,7 @@ COMMANDS: Mapping[str, tuple[str, ...]] = {
     "report": ("server",),
     "incidents": ("server",),
     "incident": ("server",),
+    "nodes": ("server",),
     "collect": ("server",),
     "run": ("exporter",),
     "agent": ("exporter",),

@@ -13,7 +13,7 @@ from headway.gpu_faults.policy import classify
 from headway.incidents.causes import of_fault
 from headway.incidents.gpu_names import Slice
 from headway.incidents.holders import Holder, Place, place_of
-from headway.incidents.inventory import Boot, Gpu
+from headway.incidents.inventory import Boot, Gpu, Inventory
 from headway.incidents.model import Evidence, Seen, Source
 from headway.incidents.reading import Reading
 from headway.ledger.attempts import Attempt
@@ -85,7 +85,7 @@ def gpu_evidence(
         if near is None:
             continue
         if isinstance(record, GpuRecord):
-            findings.append(finding(reading, near, fact, record))
+            findings.append(finding_of(reading.inventory, near, fact, record))
         elif isinstance(record, Fault):
             found.append(_of_node(fact, record, attempt.identity, evidence))
     return sorted(
@@ -93,8 +93,8 @@ def gpu_evidence(
     )
 
 
-def finding(
-    reading: Reading, holders: Sequence[Holder], fact: Stamped, record: GpuRecord
+def finding_of(
+    inventory: Inventory, holders: Sequence[Holder], fact: Stamped, record: GpuRecord
 ) -> Finding:
     """Return what is known of a GPU fault: its class as recorded, else by the default policy.
 
@@ -104,7 +104,7 @@ def finding(
     if classification is None:
         verdict = classify(record)
         classification, policy = verdict.classification, verdict.policy
-    gpu, slice_ = _gpu(reading, fact, record)
+    gpu, slice_ = _gpu(inventory, fact, record)
     return Finding(
         fact=fact,
         record=record,
@@ -116,14 +116,14 @@ def finding(
     )
 
 
-def _gpu(reading: Reading, fact: Stamped, record: GpuRecord) -> tuple[Gpu | None, Slice | None]:
+def _gpu(inventory: Inventory, fact: Stamped, record: GpuRecord) -> tuple[Gpu | None, Slice | None]:
     if record.device is None or isinstance(record, GpuSxid):
         return None, None
     boot = Boot(fact.envelope.node, fact.envelope.boot_id)
-    sliced = reading.inventory.of_slice(boot, record.device, fact.time)
+    sliced = inventory.of_slice(boot, record.device, fact.time)
     if sliced is not None:
         return sliced
-    gpu = reading.inventory.named(boot, record.device, fact.time)
+    gpu = inventory.named(boot, record.device, fact.time)
     if not isinstance(record, GpuXid) or record.gpu_instance is None:
         return gpu, None
     return gpu, Slice(record.gpu_instance, record.compute_instance)

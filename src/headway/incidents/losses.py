@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from headway.incidents.gpu_evidence import BLAMED, Finding, GpuRecord, finding
+from headway.incidents.gpu_evidence import BLAMED, Finding, GpuRecord, finding_of
 from headway.incidents.model import Incident
 from headway.incidents.reading import Reading
 from headway.ledger import Ledger
@@ -132,7 +132,7 @@ def _findings(reading: Reading) -> list[Finding]:
         attempt = attempts[max(bisect_right(begins, fact.time) - 1, 0)]
         holders = reading.holders.of(attempt).get(fact.envelope.node)
         if isinstance(record, GpuRecord) and holders:
-            one = finding(reading, holders, fact, record)
+            one = finding_of(reading.inventory, holders, fact, record)
             if one.place.ours:
                 found.append(one)
     return found

@@ -1,0 +1,151 @@
+"""The histories of nodes over all runs, from current ledgers and from what nodes told.
+
+What a run adds is kept until its ledger changes.
+"""
+
+import threading
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from headway.collector.ledgers import Snapshot
+from headway.collector.service import Service
+from headway.events import Envelope, GpuSample
+from headway.fleet.health import AFTER, BEFORE, changes
+from headway.fleet.histories import GpuHistory, NodeHistory, node_history, worst_first
+from headway.fleet.rates import NS_PER_DAY, Rate, rate_of
+from headway.fleet.stays import Stay, stay_of
+from headway.incidents import Loss
+from headway.ledger.intake import Stamped, occurred
+
+_RUNS_SHOWN = 10
+"""Runs of one node, the newest first, of which its health before and after is told."""
+
+
+class NodeHistories:
+    """Reads the histories of nodes; `service` holds ledgers, clocks and store."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._lock = threading.Lock()
+        self._stays: dict[str, tuple[str, Stay]] = {}
+
+    def all(self) -> dict[str, Any]:
+        """Return every node, the one that surely fails most first, and the whole fleet's rate."""
+        found = [self._history(node, stays) for node, stays in self._by_node().items()]
+        failures = sum(one.rate.faults for one in found)
+        exposure = sum(one.rate.node_days for one in found)
+        return {
+            "nodes": [_node(one) for one in worst_first(found)],
+            "fleet": _rate(rate_of(failures, round(exposure * NS_PER_DAY))),
+        }
+
+    def one(self, node: str) -> dict[str, Any] | None:
+        """Return one node, its runs and its health around them; None if nobody knows it."""
+        stays = self._by_node().get(node)
+        if stays is None:
+            return None
+        found = _node(self._history(node, stays))
+        newest = sorted(stays, key=lambda stay: -stay.nodes[node][0].start)[:_RUNS_SHOWN]
+        return {**found, "stays": [self._stay(node, stay) for stay in newest]}
+
+    def known(self) -> list[NodeHistory]:
+        """Return the histories of all nodes."""
+        return [self._history(node, stays) for node, stays in self._by_node().items()]
+
+    def _by_node(self) -> dict[str, list[Stay]]:
+        """Return the stays of all runs by node; a node without any is there, too."""
+        ledgers = self._service.ledgers
+        found: dict[str, list[Stay]] = {node: [] for node in ledgers.nodes()}
+        for snapshot in ledgers.snapshots():
+            stay = self._known(snapshot)
+            for node in stay.nodes:
+                found.setdefault(node, []).append(stay)
+        return found
+
+    def _known(self, snapshot: Snapshot) -> Stay:
+        run = snapshot.ledger.run
+        with self._lock:
+            version, stay = self._stays.get(run, (None, None))
+            if stay is None or version != snapshot.version:
+                stay = stay_of(snapshot.ledger, snapshot.report)
+                self._stays[run] = (snapshot.version, stay)
+            return stay
+
+    def _history(self, node: str, stays: Sequence[Stay]) -> NodeHistory:
+        return node_history(node, self._stamped(self._service.ledgers.of_node(node)), stays)
+
+    def _stamped(self, envelopes: Iterable[Envelope]) -> list[Stamped]:
+        """Put events on the collector's clock."""
+        found = []
+        for envelope in envelopes:
+            offset = self._service.node_clocks.offset(envelope.node, envelope.boot_id)
+            shift = envelope.anchor + offset
+            found.append(Stamped(occurred(envelope) + offset, shift, envelope, None))
+        return sorted(found, key=lambda fact: fact.time)
+
+    def _stay(self, node: str, stay: Stay) -> dict[str, Any]:
+        """Return one run on a node and how the node's health changed over it."""
+        stretches = stay.nodes[node]
+        start, end = stretches[0].start, stretches[-1].end
+        store = self._service.store
+        samples = [
+            envelope
+            for first, last in ((start - BEFORE, start), (max(start, end - BEFORE), end + AFTER))
+            for envelope in store.of_node(node, (GpuSample.name,), first, last)
+        ]
+        told = changes(
+            self._stamped(self._service.ledgers.of_node(node)), self._stamped(samples), start, end
+        )
+        return {
+            "run": stay.run,
+            "run_name": stay.run_name,
+            "live": stay.live,
+            "start": start,
+            "end": end,
+            "health": [asdict(change) for change in told],
+        }
+
+
+def _node(one: NodeHistory) -> dict[str, Any]:
+    return {
+        "node": one.node,
+        "runs": list(one.runs),
+        "scheduler": one.scheduler,
+        "failures": one.failures,
+        "repeats": one.repeats,
+        "per_1000_node_days": _rate(one.rate),
+        "causes": dict(one.causes),
+        "incidents": list(one.incidents),
+        **_loss(one.loss),
+        "last_failure": one.last_failure,
+        "gpus": [_gpu(gpu) for gpu in one.gpus],
+        "cordon": list(one.cordon),
+    }
+
+
+def _gpu(one: GpuHistory) -> dict[str, Any]:
+    return {
+        "device": one.device,
+        "pci_address": one.address,
+        "faults": one.faults,
+        "classes": dict(one.classes),
+        "names": list(one.names),
+        "incidents": list(one.incidents),
+        **_loss(one.loss),
+        "last_fault": one.last_fault,
+    }
+
+
+def _loss(loss: Loss) -> dict[str, int]:
+    return {"steps": loss.steps, "lost_ns": loss.time, "gpu_ns": loss.gpu_time}
+
+
+def _rate(rate: Rate) -> dict[str, Any]:
+    return {
+        "failures": rate.faults,
+        "node_days": rate.node_days,
+        "rate": rate.rate,
+        "low": rate.low,
+        "high": rate.high,
+    }

@@ -1,0 +1,160 @@
+"""The history of a node and of its GPUs over all runs: faults, incidents, what they cost.
+
+A node failed when one of its GPUs had a fault that asks for a reset, a reboot or a replacement, or
+when an incident is blamed on it; what follows within five minutes is the same failure. Its rate
+counts the failures while a run was there, over the time that runs were there.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from headway.events import GpuPresent
+from headway.fleet.cordon import cordon_commands
+from headway.fleet.rates import Rate, rate_of
+from headway.fleet.stays import Charge, Stay, Stretch, joined
+from headway.incidents import Loss
+from headway.incidents.gpu_evidence import AFTER, BEFORE, BLAMED, Finding, GpuRecord, finding_of
+from headway.incidents.gpu_names import uuid_of
+from headway.incidents.inventory import Inventory
+from headway.incidents.losses import united
+from headway.ledger.intake import Stamped
+from headway.wording import counted
+
+_OF_MACHINES = ("gpu_fault", "node_lost")
+"""Causes of incidents that are failures of the machine they are blamed on."""
+REPEATED = 2
+"""Failures that make a node, or a GPU, a repeat offender."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GpuHistory:
+    """One GPU of a node: its faults, by class and name, and the incidents it is to blame for."""
+
+    device: str
+    address: str | None = None
+    faults: int = 0
+    classes: Mapping[str, int] = field(default_factory=dict)
+    names: tuple[str, ...] = ()
+    incidents: tuple[str, ...] = ()
+    loss: Loss = field(default_factory=Loss)
+    last_fault: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeHistory:
+    """One node: how often it failed and at which rate, what that cost, and each of its GPUs.
+
+    `failures` are all, the rate counts those while a run was there.
+    """
+
+    node: str
+    runs: tuple[str, ...]
+    scheduler: str | None
+    failures: int
+    rate: Rate
+    causes: Mapping[str, int]
+    incidents: tuple[str, ...]
+    loss: Loss
+    last_failure: int | None
+    gpus: tuple[GpuHistory, ...]
+
+    @property
+    def repeats(self) -> bool:
+        """Whether it failed more than once."""
+        return self.failures >= REPEATED
+
+    @property
+    def cordon(self) -> Sequence[str]:
+        """The command that keeps new work off it, one for each scheduler if none is known."""
+        names = sorted({name for gpu in self.gpus for name in gpu.names})
+        what = f" ({', '.join(names)})" if names else ""
+        reason = f"headway: {counted(self.failures, 'failure')}{what}"
+        return cordon_commands(self.node, self.scheduler, reason)
+
+
+def node_history(node: str, events: Sequence[Stamped], stays: Iterable[Stay]) -> NodeHistory:
+    """Return the history of a node from its own events and from the runs that were there."""
+    there = [stay for stay in stays if node in stay.nodes]
+    presence = joined(stretch for stay in there for stretch in stay.nodes[node])
+    charges = [charge for stay in there for charge in stay.charges if charge.node == node]
+    findings = _findings(events)
+    times = [one.fact.time for one in findings if one.classification in BLAMED]
+    times += [charge.opened for charge in charges if charge.cause in _OF_MACHINES]
+    failures = united(times)
+    in_use = sum(_during(presence, time) for time in failures)
+    return NodeHistory(
+        node=node,
+        runs=tuple(stay.run for stay in there),
+        scheduler=next((stay.scheduler for stay in there if stay.scheduler is not None), None),
+        failures=len(failures),
+        rate=rate_of(in_use, sum(stretch.end - stretch.start for stretch in presence)),
+        causes=dict(sorted(Counter(charge.cause for charge in charges).items())),
+        incidents=tuple(charge.incident for charge in charges),
+        loss=sum((charge.loss for charge in charges), Loss()),
+        last_failure=failures[-1] if failures else None,
+        gpus=_gpus(events, findings, charges),
+    )
+
+
+def worst_first(histories: Iterable[NodeHistory]) -> list[NodeHistory]:
+    """Return nodes by the rate that they surely have, then by what they cost."""
+    return sorted(
+        histories,
+        key=lambda one: (
+            not one.repeats,
+            -(one.rate.low or 0.0),
+            -one.failures,
+            -one.loss.gpu_time,
+            one.node,
+        ),
+    )
+
+
+def _findings(events: Sequence[Stamped]) -> list[Finding]:
+    inventory = Inventory(events)
+    return [
+        finding_of(inventory, (), fact, fact.envelope.event)
+        for fact in events
+        if isinstance(fact.envelope.event, GpuRecord)
+    ]
+
+
+def _during(presence: Sequence[Stretch], time: int) -> bool:
+    """Whether a failure fell into a run, or so close to one that an incident may blame it."""
+    return any(one.start - BEFORE <= time <= one.end + AFTER for one in presence)
+
+
+def _gpus(
+    events: Sequence[Stamped], findings: Sequence[Finding], charges: Sequence[Charge]
+) -> tuple[GpuHistory, ...]:
+    """Return every GPU of a node that is listed, had a fault or is to blame for an incident."""
+    seen: dict[str, list[Finding]] = defaultdict(list)
+    for one in findings:
+        if one.gpu is not None and one.classification != "consequence":
+            seen[one.gpu].append(one)
+    blamed: dict[str, list[Charge]] = defaultdict(list)
+    for charge in charges:
+        if charge.gpu is not None:
+            blamed[charge.gpu].append(charge)
+    addresses: dict[str, str] = {}
+    for fact in events:
+        record = fact.envelope.event
+        if isinstance(record, GpuPresent):
+            addresses[uuid_of(record.device) or record.device] = record.pci_address
+    found = []
+    for device in {**addresses, **blamed, **seen}:
+        begun = united(one.fact.time for one in seen[device] if one.classification in BLAMED)
+        found.append(
+            GpuHistory(
+                device=device,
+                address=addresses.get(device),
+                faults=len(begun),
+                classes=dict(sorted(Counter(one.classification for one in seen[device]).items())),
+                names=tuple(sorted({one.name for one in seen[device]})),
+                incidents=tuple(charge.incident for charge in blamed[device]),
+                loss=sum((charge.loss for charge in blamed[device]), Loss()),
+                last_fault=begun[-1] if begun else None,
+            )
+        )
+    return tuple(sorted(found, key=lambda one: (-one.faults, -one.loss.gpu_time, one.device)))

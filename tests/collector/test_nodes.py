@@ -1,0 +1,188 @@
+"""The histories of nodes over real HTTP: failures, rates, losses, health, the command to copy."""
+
+import io
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from headway import cli
+from headway.cli.node_text import print_node, print_nodes
+from headway.events import Envelope, Event, GpuPresent, GpuSample, GpuXid, Health
+from headway.storage.client import UnknownNode
+from incident_collector import Running, running
+from records import record
+from timeline import at, timeline
+
+RUN = """
+100      attempt A launcher world=4 rank=0..3 local=0
+100-200  steps 1-100 rank=0..3
+150      scheduled c50 rank=0..3
+150      finalized c50
+200.5    fault exception rank=1 exception=RuntimeError
+205      exit rank=0..3 signal=9 by=launcher
+220      attempt B launcher world=4 rank=0..3 local=0
+228      resumed 50 from=c50 rank=0..3
+230-330  steps 51-150 rank=0..3
+340      run_ended completed
+"""
+NODE = """
+0        gpu 0 GPU-a 0000:1b:00.0
+0        gpu 3 GPU-d 0000:cb:00.0
+200.2    xid 79 0000:cb:00
+200.3    xid 45 0000:cb:00 repeats=99
+200.4    gpu_fault lost GPU-d
+50       health nvlink healthy
+300      health nvlink unhealthy
+310      health ecc healthy
+311      health pcie unhealthy
+"""
+
+
+def sample(second: float, sequence: int, **values: object) -> Envelope:
+    """Return a sample of GPU-d."""
+    event: Event = GpuSample(device="GPU-d", **values)  # type: ignore[arg-type]
+    (listed,) = timeline("0 gpu 0 GPU-d 0000:cb:00.0")
+    return replace(
+        listed,
+        producer="samples",
+        first_sequence=sequence,
+        last_sequence=sequence,
+        monotonic=int(second * 10**9),
+        wall=listed.anchor + int(second * 10**9),
+        event=event,
+    )
+
+
+SAMPLES = [
+    sample(60, 0, temperature=40.0, ecc_uncorrected=1, remap_failed=False, pcie_replays=7),
+    sample(90, 1, temperature=50.0, ecc_uncorrected=2, remap_failed=False, pcie_replays=7),
+    sample(200, 2, temperature=90.0, ecc_uncorrected=9, remap_failed=True),
+    sample(335, 3, temperature=60.0, ecc_uncorrected=12, remap_failed=True, pcie_replays=7),
+    sample(2000, 4, ecc_uncorrected=99),
+]
+
+
+@pytest.fixture
+def collector(tmp_path: Path) -> Iterator[Running]:
+    told = [*timeline(RUN + NODE), *SAMPLES]
+    with running(tmp_path / "events.duckdb", told, at(400)) as found:
+        yield found
+
+
+def test_a_node_tells_its_failures_its_rate_and_what_it_cost(collector: Running) -> None:
+    found = collector.client.nodes()
+    (one,) = found["nodes"]
+    (incident,) = collector.client.incidents()
+    assert (one["node"], one["failures"], one["repeats"]) == ("node-a", 1, False)
+    assert one["incidents"] == [incident["incident"]]
+    assert one["causes"] == {"gpu_fault": 1}
+    assert (one["steps"], one["gpu_ns"]) == (50, incident["lost_gpu_ns"])
+    rate = one["per_1000_node_days"]
+    # from 100 to 205 and from 220 to the end of its last step at 330
+    assert rate["node_days"] == pytest.approx((105 + 120) / 86_400, rel=0.1)
+    assert rate["low"] < rate["rate"] < rate["high"]
+    assert found["fleet"]["failures"] == 1
+
+
+def test_its_gpus_are_listed_the_one_that_broke_first(collector: Running) -> None:
+    broken, sound = collector.client.node("node-a")["gpus"]
+    assert (broken["device"], broken["pci_address"]) == ("GPU-d", "0000:cb:00.0")
+    # the Xid, and NVML's word a moment later, are one fault; Xid 45 is none
+    assert (broken["faults"], broken["classes"]) == (1, {"reboot": 2})
+    assert (broken["steps"], len(broken["incidents"])) == (50, 1)
+    assert (sound["device"], sound["faults"], sound["gpu_ns"]) == ("GPU-a", 0, 0)
+
+
+def test_health_before_a_run_stands_against_health_after_it(collector: Running) -> None:
+    (stay,) = collector.client.node("node-a")["stays"]
+    assert (stay["run"], stay["live"]) == ("run", False)
+    told = {(one["what"], one["device"]): (one["before"], one["after"]) for one in stay["health"]}
+    assert told == {
+        ("nvlink", None): ("healthy", "unhealthy"),
+        ("pcie", None): (None, "unhealthy"),
+        ("ecc_uncorrected", "GPU-d"): (2, 12),
+        ("remap_failed", "GPU-d"): (False, True),
+    }
+
+
+def test_without_a_known_scheduler_there_is_a_command_for_each(collector: Running) -> None:
+    one = collector.client.node("node-a")
+    assert one["scheduler"] is None
+    assert one["cordon"] == [
+        "scontrol update nodename=node-a state=drain "
+        "reason='headway: 1 failure (GPU lost, Xid 79)'",
+        "kubectl cordon node-a",
+    ]
+
+
+def test_an_unknown_node_says_how_to_find_one(collector: Running) -> None:
+    with pytest.raises(UnknownNode, match="nothing is known of a node 'nobody'") as raised:
+        collector.client.node("nobody")
+    assert "headway nodes" in raised.value.next_step
+
+
+def test_the_history_is_the_same_after_a_restart(tmp_path: Path) -> None:
+    path = tmp_path / "events.duckdb"
+    with running(path, [*timeline(RUN + NODE), *SAMPLES], at(400)) as collector:
+        before = collector.client.node("node-a")
+    with running(path, [], at(400)) as collector:
+        assert collector.client.node("node-a") == before
+
+
+def test_people_read_the_same(collector: Running, capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ["nodes", "--endpoint", collector.address]
+    assert cli.main(asked) == 0
+    listed = capsys.readouterr().out
+    assert "node-a" in listed
+    assert "All nodes: 1 failure in 0.0 node-days with a run" in listed
+    assert cli.main([*asked, "node-a"]) == 0
+    said = capsys.readouterr().out
+    for words in (
+        "node-a: 1 failure\n",
+        "1 incident, 50 steps and",
+        "GPU-d",
+        "GPU lost, Xid 79",
+        "kubectl cordon node-a",
+        "ecc uncorrected",
+    ):
+        assert words in said
+    assert cli.main([*asked, "node-a", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == collector.client.node("node-a")
+    assert cli.main([*asked, "nobody"]) == 2
+    assert "headway nodes" in capsys.readouterr().err
+
+
+def test_without_a_node_the_next_step_is_said() -> None:
+    out = io.StringIO()
+    print_nodes({"nodes": [], "fleet": {}}, out)
+    assert "No node yet." in out.getvalue()
+
+
+def test_a_node_that_never_failed_gets_no_command_to_cordon_it(collector: Running) -> None:
+    sound = {**collector.client.node("node-a"), "failures": 0, "incidents": []}
+    out = io.StringIO()
+    print_node(sound, out)
+    assert "cordon" not in out.getvalue()
+
+
+LISTED = GpuPresent(index=0, device="GPU-d", pci_address="0000:cb:00.0")
+
+
+def test_a_node_without_a_run_has_faults_and_no_rate(tmp_path: Path) -> None:
+    told = [
+        replace(record(second, event, run=None), rank=None, attempt=None, node="idle")
+        for second, event in (
+            (1, LISTED),
+            (2, GpuXid(code=79, device="GPU-d")),
+            (900, GpuXid(code=95, device="GPU-d")),
+            (901, Health(check="x", state="healthy")),
+        )
+    ]
+    with running(tmp_path / "events.duckdb", told) as collector:
+        one = collector.client.node("idle")
+        assert (one["failures"], one["repeats"], one["runs"]) == (2, True, [])
+        assert one["per_1000_node_days"]["rate"] is None
+        assert collector.client.nodes()["fleet"]["rate"] is None
