@@ -46,3 +46,24 @@ make_environment() {
   fi
   printf '%s\n' "$wanted" > "$stamp"
 }
+
+# Other versions of NVRx for the tests, which choose one by PYTHONPATH: its wheels hold nothing but
+# Python beside one library for straggler kernels, so those of another Python and glibc will do.
+make_nvrx_versions() {
+  local folder=$root/.venv/nvrx stamp wanted="nvrx 0.6.0 0.7.0 grpcio 1.85.3" pip
+  stamp=$folder/headway.stamp
+  if [ "$(cat "$stamp" 2> /dev/null)" = "$wanted" ]; then
+    return
+  fi
+  say "installing NVRx 0.6.0 and 0.7.0 into $folder"
+  rm -rf "$folder"
+  pip=("$python" -m pip install --quiet --quiet --disable-pip-version-check --no-deps --no-compile)
+  local foreign=(--only-binary=:all: --platform manylinux_2_39_x86_64)
+  if ! { "${pip[@]}" --target "$folder/common" grpcio==1.85.3 &&
+    "${pip[@]}" --target "$folder/0.6.0" "${foreign[@]}" --python-version 3.11 nvidia-resiliency-ext==0.6.0 &&
+    "${pip[@]}" --target "$folder/0.7.0" "${foreign[@]}" --python-version 3.12 nvidia-resiliency-ext==0.7.0; } >&2; then
+    say "the installation failed; pip's words are above; is a package registry reachable?"
+    return 2
+  fi
+  printf '%s\n' "$wanted" > "$stamp"
+}

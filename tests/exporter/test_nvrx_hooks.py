@@ -1,0 +1,385 @@
+"""The hooks in somebody else's training, on each version of NVRx; and on one that lacks them."""
+
+import hashlib
+import os
+import socket
+import subprocess
+import sys
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from headway.events import (
+    Artifact,
+    AttemptStarted,
+    Event,
+    Fault,
+    Health,
+    Misuse,
+    Note,
+    RestartBudget,
+    RestartPhase,
+)
+from headway.exporter.nvrx.interruptions import Interruptions
+from nvrx_versions import INSTALLED, python_path, versions
+from recording import events, of, record
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore", FutureWarning)  # torch about pynvml
+    from headway.exporter.nvrx import slots, workload
+    from headway.exporter.nvrx.hooks import Hooks
+
+TESTS = Path(__file__).parents[1]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ran:
+    """What a training printed and recorded."""
+
+    output: list[str]
+    folder: Path
+
+    def of(self, kind: type[Event]) -> list[Any]:
+        """Return the events of one kind."""
+        return of(self.folder / "spool", kind)
+
+
+def run(folder: Path, *program: str, path: list[str]) -> Ran:
+    """Run a program of one rank to its end."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    ended = subprocess.run(
+        [sys.executable, *program],
+        env={
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join([*path, str(TESTS.parent / "src")]),
+            "PYTHONWARNINGS": "ignore:The pynvml package is deprecated:FutureWarning",
+            "HEADWAY_SPOOL": str(folder / "spool"),
+            "HEADWAY_RUN_ID": "7",
+            "RANK": "0",
+            "LOCAL_RANK": "0",
+            "WORLD_SIZE": "1",
+            "MASTER_ADDR": "127.0.0.1",
+            "MASTER_PORT": str(port),
+            "TORCH_FR_DUMP_TEMP_FILE": str(folder / "trace_"),
+        },
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stderr
+    return Ran(output=ended.stdout.splitlines(), folder=folder)
+
+
+@pytest.fixture(scope="module", params=versions(INSTALLED, "0.6.0", "0.7.0"))
+def own(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Ran:
+    folder = tmp_path_factory.mktemp("own")
+    return run(folder, str(TESTS / "own_training.py"), str(folder), path=python_path(request.param))
+
+
+@pytest.mark.slow
+def test_own_training_restarts_whatever_it_raises_and_however_it_is_annotated(own: Ran) -> None:
+    assert own.output[0] == "done in iteration 2"
+    # Without hiding LOCAL_RANK, 0.5 and later would have ended the rank at its first restart.
+    assert own.output[1] == "2000000000 True"
+    attempts = [(one.layer, one.iteration) for one in own.of(AttemptStarted)]
+    assert attempts == [("scheduler", None), ("in_process", 1), ("in_process", 2)]
+    assert own.of(Misuse) == []
+
+
+@pytest.mark.slow
+def test_its_exception_is_recorded_once_with_the_place_where_it_was_raised(own: Ran) -> None:
+    (fault, _) = own.of(Fault)
+
+    assert (fault.kind, fault.message) == ("exception", "1 of 2")
+    assert fault.exception == "__main__.ExoticError"
+    assert "in train" in fault.traceback
+    assert "raise ExoticError(1, 2)" in fault.traceback
+
+
+@pytest.mark.slow
+def test_its_hang_is_blamed_on_it_and_its_stacks_are_kept(own: Ran) -> None:
+    (_, fault) = own.of(Fault)
+    assert (fault.kind, fault.suspect_rank) == ("hang", 0)
+    assert fault.timeout == 2 * 10**9
+    assert fault.ran_for > fault.timeout
+
+    (stacks,) = [one for one in own.of(Artifact) if one.kind == "stacks"]
+    written = Path(stacks.path).read_bytes()
+    assert stacks.size == len(written)
+    assert stacks.sha256 == hashlib.sha256(written).hexdigest()
+    assert b"own_training.py" in written
+    assert b"in wait" in written  # for the process, which is where it hangs
+
+
+@pytest.mark.slow
+def test_the_dump_of_the_flight_recorder_is_kept_as_a_reference(own: Ran) -> None:
+    (dump,) = [one for one in own.of(Artifact) if one.kind == "flight_recorder"]
+
+    assert dump.path == str(own.folder / "trace_0")
+    assert dump.sha256 == hashlib.sha256(b"what NCCL was doing").hexdigest()
+
+
+@pytest.mark.slow
+def test_the_restarts_that_are_left_are_told_in_each_attempt(own: Ran) -> None:
+    budgets = [(one.layer, one.remaining, one.limit) for one in own.of(RestartBudget)]
+
+    assert budgets == [("in_process", 4, 4), ("in_process", 3, 4), ("in_process", 2, 4)]
+
+
+@pytest.mark.slow
+def test_each_restart_tells_its_phases_and_that_nothing_checks_health(own: Ran) -> None:
+    told = [(one.phase, one.state) for one in own.of(RestartPhase)]
+
+    phases = ("abort", "finalize", "health_check", "rendezvous")
+    assert told == [(phase, state) for phase in phases for state in ("began", "ended")] * 2
+    assert [one.state for one in own.of(Health)] == ["disabled"]
+
+
+STUB = {
+    "nvidia_resiliency_ext/__init__.py": "",
+    "nvidia_resiliency_ext/inprocess/__init__.py": """
+        class CallWrapper: pass
+        class Wrapper:
+            def __init__(self, *, initialize=None, abort=None, rank_assignment=None, finalize=None):
+                self.hooks = initialize, finalize
+        from . import abort, finalize, initialize
+    """,
+    "nvidia_resiliency_ext/inprocess/initialize.py": """
+        class Initialize:
+            def __call__(self, state): raise NotImplementedError
+    """,
+    "nvidia_resiliency_ext/inprocess/finalize.py": """
+        class Finalize:
+            def __call__(self, state): raise NotImplementedError
+    """,
+    "nvidia_resiliency_ext/inprocess/abort.py": """
+        import abc
+        class Abort(abc.ABC):
+            @abc.abstractmethod
+            def abort(self, state, reason): ...
+    """,
+}
+"""An NVRx without most hooks, one of which wants to be called in another way."""
+
+UNKNOWN = """
+from types import SimpleNamespace
+from nvidia_resiliency_ext import inprocess
+from headway.exporter import Recorder
+from headway.exporter.nvrx.hooks import Hooks
+
+recorder = Recorder("own")
+hooks = Hooks(recorder)
+wrapper = inprocess.Wrapper(**hooks.options(initialize=None))
+initialize, finalize = wrapper.hooks
+state = SimpleNamespace(renamed=1)
+for _ in range(2):
+    assert initialize(state) is state
+    assert finalize(state) is state
+hooks.options()
+with recorder.step(1):
+    pass
+print(hooks.watched(lambda: "trained")())
+"""
+
+
+def test_an_unknown_version_is_reported_once_and_the_rest_is_recorded(tmp_path: Path) -> None:
+    for name, text in STUB.items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("\n".join(line[8:] for line in text.splitlines()), encoding="utf-8")
+
+    found = run(tmp_path, "-c", UNKNOWN, path=[str(tmp_path)])
+
+    assert found.output == ["trained"]
+    missing, changed = found.of(Misuse)
+    assert missing.kind == "nvrx_hooks"
+    assert "no hook abort, health_check, rank_assignment, completion, terminate" in missing.detail
+    assert changed.kind == "nvrx_interface"
+    assert "mode" in changed.detail
+    assert [one.state for one in found.of(RestartPhase)] == ["began", "ended"] * 2
+    assert any(type(one).__name__ == "Steps" for one in events(tmp_path / "spool"))
+
+
+class FakeStore:
+    """The wrapper's store after an iteration of three ranks, once called 0, 2 and 3."""
+
+    INITIAL_RANK = "initial_rank_{rank}"
+
+    def __init__(self, *records: tuple[int, str]) -> None:
+        self._records = records
+        self._values = {"initial_rank_0": "0", "initial_rank_1": "2", "initial_rank_2": "3"}
+
+    def get_interruption_records(self) -> list[Any]:
+        return [
+            SimpleNamespace(rank=rank, interruption=SimpleNamespace(name=name))
+            for rank, name in self._records
+        ]
+
+    def check(self, keys: list[str]) -> bool:
+        return all(key in self._values for key in keys)
+
+    def get(self, key: str) -> str:
+        return self._values[key]
+
+
+def context(rank: int, iteration: int, store: object, *terminated: int) -> SimpleNamespace:
+    state = SimpleNamespace(rank=rank, world_size=3, iteration=iteration)
+    return SimpleNamespace(state=state, store=store, terminated_ranks=set(terminated))
+
+
+def restarted(folder: Path, found: SimpleNamespace) -> None:
+    """Record a restart up to the assignment of ranks."""
+    hooks = Hooks(record(folder))
+    options = hooks.options(rank_assignment=lambda given: given, abort=None)
+    options["abort"](SimpleNamespace(iteration=found.state.iteration))
+    assert options["rank_assignment"](found) is found
+
+
+def test_the_accused_rank_is_named_as_when_its_process_began(tmp_path: Path) -> None:
+    store = FakeStore((0, "EXCEPTION"), (1, "TERMINATED"))
+
+    restarted(tmp_path, context(0, 1, store, 1))
+
+    (fault,) = of(tmp_path, Fault)
+    assert (fault.kind, fault.suspect_rank) == ("lost_rank", 2)
+    assert "exception on rank 0, terminated on rank 2" in str(fault.message)
+
+
+def test_only_the_first_survivor_accuses(tmp_path: Path) -> None:
+    store = FakeStore((0, "TERMINATED"))
+
+    restarted(tmp_path / "second", context(1, 1, store, 0))
+    restarted(tmp_path / "third", context(2, 1, store, 0))
+
+    assert len(of(tmp_path / "second", Fault)) == 1
+    assert of(tmp_path / "third", Fault) == []
+
+
+def test_a_rank_lost_before_it_told_its_first_name_keeps_its_number(tmp_path: Path) -> None:
+    restarted(tmp_path, context(0, 1, FakeStore((5, "UNRESPONSIVE"))))
+
+    (fault,) = of(tmp_path, Fault)
+    assert fault.suspect_rank == 5
+
+
+def test_records_that_cannot_be_read_are_reported_and_blame_nobody(tmp_path: Path) -> None:
+    restarted(tmp_path, context(0, 1, object(), 1))
+
+    assert of(tmp_path, Fault) == []
+    (misuse,) = of(tmp_path, Misuse)
+    assert misuse.kind == "nvrx_interface"
+    assert "get_interruption_records" in str(misuse.detail)
+
+
+@pytest.mark.parametrize(
+    ("kinds", "hang"),
+    [
+        (["SOFT_TIMEOUT", "EXCEPTION"], True),
+        (["UNRESPONSIVE"], True),
+        ([], True),  # nobody knows why
+        (["EXCEPTION", "TERMINATED"], False),
+    ],
+)
+def test_stacks_are_worth_writing_where_somebody_was_too_slow(
+    kinds: list[str], hang: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    interruptions = Interruptions(lambda error: None)
+    store = FakeStore(*((0, kind) for kind in kinds))
+    monkeypatch.setattr(interruptions, "_store", lambda iteration: store)
+
+    assert interruptions.is_hang(0) is hang
+
+
+def test_a_health_check_that_fails_is_recorded_and_still_fails(tmp_path: Path) -> None:
+    def check(state: object) -> object:
+        raise RuntimeError("GPU is gone")
+
+    options = Hooks(record(tmp_path)).options(health_check=check)
+    options["abort"](SimpleNamespace(iteration=0))
+    with pytest.raises(RuntimeError, match="GPU is gone"):
+        options["health_check"](SimpleNamespace())
+
+    (health,) = of(tmp_path, Health)
+    assert (health.check, health.state) == ("function", "unhealthy")
+    assert "GPU is gone" in str(health.detail)
+
+
+def test_a_check_that_passes_is_said_once(tmp_path: Path) -> None:
+    options = Hooks(record(tmp_path)).options(health_check=lambda state: state)
+    for _ in range(3):
+        options["health_check"](SimpleNamespace())
+
+    assert [one.state for one in of(tmp_path, Health)] == ["healthy"]
+
+
+def test_a_spare_rank_leaves_the_attempt_and_says_so(tmp_path: Path) -> None:
+    options = Hooks(record(tmp_path)).options()
+    spare = SimpleNamespace(
+        mode=SimpleNamespace(name="INACTIVE"), initial_rank=3, iteration=0, rank=3
+    )
+    options["initialize"](spare)
+
+    (note,) = of(tmp_path, Note)
+    assert note.text == "rank 3 stands by as a spare in iteration 0"
+
+
+def test_a_rank_that_nvrx_ends_says_after_what(tmp_path: Path) -> None:
+    options = Hooks(record(tmp_path)).options()
+    options["terminate"](
+        SimpleNamespace(initial_rank=1, iteration=2, fn_exception=ValueError("broken"))
+    )
+
+    (note,) = of(tmp_path, Note)
+    assert note.text == "NVRx ends rank 1 in iteration 2 after ValueError"
+
+
+def test_what_a_hook_itself_raises_reaches_nvrx_unchanged(tmp_path: Path) -> None:
+    def abort(state: object) -> object:
+        raise KeyError("broken plugin")
+
+    options = Hooks(record(tmp_path)).options(abort=abort)
+    with pytest.raises(KeyError, match="broken plugin"):
+        options["abort"](SimpleNamespace(iteration=0))
+
+    began, ended = of(tmp_path, RestartPhase)
+    assert (began.phase, ended.phase) == ("abort", "abort")
+    assert "broken plugin" in str(ended.detail)
+
+
+def test_annotations_that_cannot_be_evaluated_are_refused_with_the_next_step(
+    tmp_path: Path,
+) -> None:
+    def train(wrapper: "Absent") -> None:  # type: ignore[name-defined]  # noqa: F821
+        """Do nothing."""
+
+    with pytest.raises(TypeError, match=r"name 'Absent' is not defined; annotate the argument"):
+        Hooks(record(tmp_path)).watched(train)
+
+
+def test_a_training_that_is_an_object_is_given_the_wrapper_where_it_asks_for_it(
+    tmp_path: Path,
+) -> None:
+    class Training:
+        def __call__(self, factor: int, wrapper: workload.CallWrapper | None = None) -> object:
+            return factor, wrapper
+
+    watched = Hooks(record(tmp_path)).watched(Training())
+
+    assert watched(3, _call_wrapper="the wrapper") == (3, "the wrapper")
+
+
+def test_local_rank_is_hidden_only_while_a_wrapper_is_made_without_gpus(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("LOCAL_RANK", "3")
+    with slots.hidden_local_rank(has_gpus=False):
+        assert "LOCAL_RANK" not in os.environ
+    assert os.environ["LOCAL_RANK"] == "3"
+    with slots.hidden_local_rank(has_gpus=True):
+        assert os.environ["LOCAL_RANK"] == "3"
