@@ -24,6 +24,7 @@ COMMANDS: Mapping[str, tuple[str, ...]] = {
     "nodes": ("server",),
     "collect": ("server",),
     "run": ("exporter",),
+    "drill": ("exporter", "training", "server"),
     "agent": ("exporter",),
     "dashboard": ("server",),
     "import": ("exporter",),

@@ -1,4 +1,4 @@
-"""Child processes of the demo: each watched through a log and always ended with all it started."""
+"""Child processes of a command: each watched through a log and always ended with all it started."""
 
 import ctypes
 import re
@@ -29,7 +29,7 @@ class Process:
         self.name = name
         self.log = log
         with log.open("ab") as output:
-            self._child = subprocess.Popen(  # noqa: S603  # the demo's own commands
+            self._child = subprocess.Popen(  # noqa: S603  # this program's own commands
                 command,
                 stdin=subprocess.DEVNULL,
                 stdout=output,
@@ -57,6 +57,10 @@ class Process:
                 raise Refusal(f"the {self.name} ended with {self.status()}", self.last_lines())
             time.sleep(_POLL)
         raise Refusal(f"the {self.name} did not start in {timeout:.0f} s", self.last_lines())
+
+    def signal(self, number: int) -> None:
+        """Send the child a signal, unless it has ended."""
+        self._child.send_signal(number)
 
     def last_lines(self) -> str:
         """Return the end of the log, with where it lies."""
@@ -92,6 +96,20 @@ def end_descendants() -> None:
         except psutil.NoSuchProcess:
             continue
     psutil.wait_procs(left, timeout=_GRACE)
+
+
+def unused_port() -> int:
+    """Return a loopback port that nobody listens on now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def is_listening(port: int) -> bool:
+    """Return whether somebody answers at a loopback port."""
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
 def free_port(name: str, preferred: int) -> int:
