@@ -25,6 +25,7 @@ from opentelemetry.sdk.resources import Resource
 
 from headway import wire
 from headway.events import Envelope, Steps, StepsSummary
+from headway.exporter.gpus import conventions
 from headway.settings import SettingError
 
 _log = logging.getLogger(__name__)
@@ -221,6 +222,7 @@ def to_otlp(envelopes: Sequence[Envelope]) -> list[ReadableLogRecord]:
         attributes = {
             **_prefixed(envelope, wire.RECORD_FIELDS),
             **{name: _text(value) for name, value in wire.to_fields(event).items()},
+            **conventions.attributes(event),
         }
         record = LogRecord(
             timestamp=envelope.wall,
