@@ -214,6 +214,19 @@ def sample(
         "attempt_list": attempts,
         "incidents": incidents,
         "gpu_losses": [],
+        "restart_budgets": {"in_process": {"remaining": 20 - len(faults), "limit": 20}},
+        "longest_phases": [
+            {
+                "phase": "step",
+                "longest_ns": 3 * SECOND,
+                "rank": 1,
+                "attempt": attempts[0]["attempt"],
+                "timeout": timeout,
+                "timeout_ns": limit * SECOND,
+                "ratio": 3 / limit,
+            }
+            for timeout, limit in (("in_process.soft_timeout", 60), ("process_group", 120))
+        ],
         "checkpoints": [checkpoints[step] for step in sorted(checkpoints)],
     }
     return Sample(report=report, intervals=intervals, points=points)

@@ -116,7 +116,7 @@ class Heartbeats:
         if phase in self._open:
             self._open.remove(phase)
             self._say(lambda: self.client.end_section(phase))
-        if self._beats and completed and phase == "step":
+        if self._beats and completed and phase == "step" and self._connected:
             now = self._clock()
             if now - self._last_beat >= _LEAST_INTERVAL or not self._last_beat:
                 self._last_beat = now

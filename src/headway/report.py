@@ -24,6 +24,7 @@ from headway.incidents import (
 )
 from headway.ledger import Interval, Ledger, Problem, Range
 from headway.ledger.ratios import checkpoint_efficiency, goodput
+from headway.ledger.timeouts import Guarded, longest_phases
 from headway.metrics import INFRASTRUCTURE_FORMULA, TRAINING_FORMULA
 from headway.windows import Arrival, arrival
 
@@ -44,6 +45,7 @@ DETAILS = (
     "recovery",
     "stragglers",
     "loops",
+    "longest_phases",
 )
 """Parts of a report that a summary leaves out."""
 
@@ -81,6 +83,10 @@ def report(ledger: Ledger) -> dict[str, Any]:
         "attempts": len(ledger.book.attempts),
         "failed_starts": ledger.failed_starts,
         "restarts": restarts(ledger, known),
+        "restart_budgets": {
+            layer: {"remaining": budget.remaining, "limit": budget.limit}
+            for layer, budget in sorted(ledger.book.budgets.items())
+        },
         "rollbacks": [
             {
                 "incident": incident.incident,
@@ -104,6 +110,7 @@ def report(ledger: Ledger) -> dict[str, Any]:
         "loops": [asdict(loop) for loop in loops(ledger)],
         "attempts_without_durable_step": attempts_without_durable_step(ledger),
         "stragglers": [_straggler(straggler) for straggler in stragglers(ledger)],
+        "longest_phases": [_guarded(one) for one in longest_phases(ledger)],
         "checkpoints": [_values(checkpoint) for checkpoint in ledger.checkpoints],
         "labels": dict(configured.labels or {}) if configured else {},
         "links": dict(configured.links or {}) if configured else {},
@@ -276,6 +283,13 @@ def _gpu_loss(one: GpuLoss) -> dict[str, Any]:
 def _values(one: Any) -> dict[str, Any]:
     """Return the fields of a flat value; unlike `asdict` it copies nothing, and there are many."""
     return {name: getattr(one, name) for name in one.__slots__}
+
+
+def _guarded(one: Guarded) -> dict[str, Any]:
+    values = _values(one)
+    values["longest_ns"] = values.pop("longest")
+    values["timeout_ns"] = values.pop("limit")
+    return values
 
 
 def _straggler(straggler: Straggler) -> dict[str, Any]:

@@ -64,6 +64,17 @@ def test_restarts_are_listed_by_layer_and_cause_and_rollbacks_by_incident(run: S
         assert str(rollback["steps"]) in line(said, rollback["incident"])
 
 
+def test_the_longest_phases_stand_beside_the_timeout_they_came_nearest_to(run: Sample) -> None:
+    said = text(run.report)
+
+    step = line(said, "Step ").split("  ")
+    words = [cell.strip() for cell in step if cell]
+    assert words == ["Step", "3.0 s", "5.0 %", "in process soft", "1", "1"]
+    assert line(said, "timeout 1 min 0 s")
+    assert "process group" not in said
+    assert line(said, "In process").split()[-2:] == ["15", "20"]
+
+
 def test_a_run_without_a_checkpoint_says_none_and_not_zero(run: Sample) -> None:
     said = text({**run.report, "checkpoint": None, "checkpoint_efficiency": None})
 

@@ -7,6 +7,7 @@ from rich.table import Table
 
 from headway import wording
 from headway.cli.checkpoint_text import print_writing
+from headway.cli.limits_text import budgets, longest_phases
 from headway.cli.tables import console_for, table_of
 from headway.metrics import category
 
@@ -50,6 +51,8 @@ def print_report(report: Mapping[str, Any], file: IO[str] | None = None) -> None
     for table in (
         _restarts(report),
         _rollbacks(report),
+        budgets(report),
+        longest_phases(report),
         _gpu_losses(report),
         _problems(report),
     ):

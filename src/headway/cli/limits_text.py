@@ -24,9 +24,7 @@ def budgets(report: Mapping[str, Any]) -> Table:
 
 def longest_phases(report: Mapping[str, Any]) -> Table:
     """Return the longest of each phase beside the timeout that it came nearest to."""
-    table = table_of(
-        "Longest of each phase", ">took", ">share of", "timeout", ">on rank", ">in attempt"
-    )
+    table = table_of("Longest of each", ">took", ">share", "of the timeout", ">rank", ">attempt")
     nearest: dict[str, Mapping[str, Any]] = {}
     for one in report["longest_phases"]:
         known = nearest.setdefault(one["phase"], one)
@@ -39,8 +37,13 @@ def longest_phases(report: Mapping[str, Any]) -> Table:
             wording.plain(one["phase"]).capitalize(),
             wording.duration(one["longest_ns"]),
             "" if timeout is None else wording.percent(one["ratio"]),
-            "" if timeout is None else f"{timeout} of {wording.duration(one['timeout_ns'])}",
+            "" if timeout is None else _timeout(timeout, one["timeout_ns"]),
             wording.count(one["rank"]),
             wording.count(numbers[one["attempt"]]),
         )
     return table
+
+
+def _timeout(name: str, limit: int) -> str:
+    """Return a timeout as words, which break where `in_process.soft_timeout` would be cut."""
+    return f"{wording.plain(name.replace('.', ' '))} {wording.duration(limit)}"
