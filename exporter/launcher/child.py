@@ -44,15 +44,18 @@ class Child:
     """The running command."""
 
     def __init__(
-        self, command: Sequence[str], environment: Mapping[str, str], told: Callable[[str], None]
+        self,
+        command: Sequence[str],
+        environment: Mapping[str, str],
+        streams: Sequence[int],
+        told: Callable[[str], None],
     ) -> None:
-        """Start it; `told` gets each line that may be a launcher's.
+        """Start it with what `streams` returned; `told` gets each line that may be a launcher's.
 
         Raises:
             StartError: there is no such command, or it cannot be executed.
         """
         before = signal.pthread_sigmask(signal.SIG_BLOCK, _WAITED)
-        streams = [number for number in (1, 2) if _is_open(number)]
         if len(streams) == 2 and os.path.sameopenfile(1, 2):
             shared = Relay(1, told)
             relays = {1: shared, 2: shared}
@@ -101,6 +104,23 @@ class Child:
             self.status = 128 - code if code < 0 else code
 
 
+def open_streams() -> list[int]:
+    """Return which of standard output and standard error are open.
+
+    A closed one stays closed for the command; here its number is taken, or the next file that is
+    opened would be this process's output.
+    """
+    found = []
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
+        else:
+            found.append(number)
+    return [number for number in found if number != 0]
+
+
 def pause(seconds: float) -> bool:
     """Wait; return at once, and True, where somebody wants this process to end.
 
@@ -140,14 +160,6 @@ def _spawn(
         # A script that does not name its interpreter is one for the shell.
         found = shutil.which(command[0]) or command[0]
         return start("sh", ["sh", found, *command[1:]])
-
-
-def _is_open(number: int) -> bool:
-    try:
-        os.fstat(number)
-    except OSError:
-        return False
-    return True
 
 
 def _not_started(name: str, error: OSError) -> StartError:

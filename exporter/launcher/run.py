@@ -15,7 +15,7 @@ from logging.handlers import RotatingFileHandler
 from pathlib import Path
 
 from headway.exporter.launcher.channel import Channel
-from headway.exporter.launcher.child import Child, StartError, pause
+from headway.exporter.launcher.child import Child, StartError, open_streams, pause
 from headway.exporter.launcher.entering import entered
 from headway.exporter.launcher.observer import Observer
 from headway.exporter.launcher.ranks import MARK
@@ -37,10 +37,11 @@ def main(settings: AgentSettings, command: Sequence[str]) -> int:
 
     127 stands for a command that is not there, 126 for one that cannot be executed.
     """
+    streams = open_streams()
     folder = spool_folder(settings.spool).absolute()
     try:
         with _log_file(folder):
-            return _observed(settings, folder, command)
+            return _observed(settings, folder, command, streams)
     except _UnusableError as error:
         print(
             f"headway run: cannot use the spool folder {str(folder)!r}: {error}; nothing is "
@@ -50,12 +51,14 @@ def main(settings: AgentSettings, command: Sequence[str]) -> int:
     except StartError as error:
         return _refused(error)
     try:
-        return Child(command, os.environ, _ignore).wait(_ignore)
+        return Child(command, os.environ, streams, _ignore).wait(_ignore)
     except StartError as error:
         return _refused(error)
 
 
-def _observed(settings: AgentSettings, folder: Path, command: Sequence[str]) -> int:
+def _observed(
+    settings: AgentSettings, folder: Path, command: Sequence[str], streams: Sequence[int]
+) -> int:
     mark = uuid.uuid4().hex
     environment = {**os.environ, "HEADWAY_SPOOL": str(folder), MARK: mark}
     channel = Channel()
@@ -64,7 +67,7 @@ def _observed(settings: AgentSettings, folder: Path, command: Sequence[str]) -> 
     shipping.claim()
     try:
         inside = entered(command, channel.writing_end)
-        child = Child(inside or command, environment, observer.hear)
+        child = Child(inside or command, environment, streams, observer.hear)
     except StartError:
         shipping.release()
         raise

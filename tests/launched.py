@@ -1,0 +1,51 @@
+"""Commands under the real `headway run`, for tests of what passes through and what is recorded."""
+
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from agent_process import clean_environment
+from headway.events import Envelope
+from headway.exporter.spool import START, SpoolReader, spools
+from recording import environment
+
+NOBODY = "http://127.0.0.1:9"
+"""An endpoint at which no collector can answer."""
+
+
+def headway_run(
+    spool: Path, command: Sequence[str], endpoint: str = NOBODY, interval: str = "0.05"
+) -> list[str]:
+    """Return the words that run a command under the agent."""
+    own = ["--spool", str(spool), "--endpoint", endpoint, "--port", "0", "--interval", interval]
+    own += ["--gpus", "no"]
+    return [sys.executable, "-m", "headway", "run", *own, "--", *command]
+
+
+def surroundings(**variables: str) -> dict[str, str]:
+    """Return an environment without settings of Headway in which the tests' imports are found."""
+    return {**clean_environment(**variables), "PYTHONPATH": environment()["PYTHONPATH"]}
+
+
+def launched(
+    spool: Path, command: Sequence[str], endpoint: str = NOBODY, **options: object
+) -> "subprocess.CompletedProcess[bytes]":
+    """Run a command to its end."""
+    return subprocess.run(  # type: ignore[call-overload, no-any-return]
+        headway_run(spool, command, endpoint),
+        env=surroundings(),
+        capture_output=True,
+        timeout=120,
+        **options,
+    )
+
+
+def spooled(folder: Path) -> list[Envelope]:
+    """Return what waits in all spools of a folder, in order of time."""
+    found = [
+        envelope
+        for path in spools(folder)
+        for envelope in SpoolReader(path).read(START, 10**9).envelopes
+    ]
+    return sorted(found, key=lambda envelope: envelope.monotonic)
