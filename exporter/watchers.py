@@ -13,6 +13,7 @@ from headway.exporter.gpus.echoes import KernelXids
 from headway.exporter.gpus.sampler import GpuSampler
 from headway.exporter.gpus.scraper import GpuScraper
 from headway.exporter.nics import NicWatcher
+from headway.exporter.node_memory import NodeMemoryWatcher
 from headway.exporter.witness import Witness
 from headway.settings import AgentSettings
 
@@ -68,6 +69,8 @@ def watchers(settings: AgentSettings, witness: Witness) -> list[Watcher]:
         SettingError: a policy that cannot be used.
     """
     found: list[Watcher] = []
+    if settings.memory:
+        found.append(NodeMemoryWatcher(witness))
     policy = load_policy(settings.gpu_policy)
     kernel = KernelXids(witness)
     covered: Callable[[], Collection[str]] = tuple

@@ -7,7 +7,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-UNWATCHED = {"HEADWAY_AGENT_GPUS": "no", "HEADWAY_AGENT_NICS": "no"}
+UNWATCHED = {
+    "HEADWAY_AGENT_MEMORY": "no",
+    "HEADWAY_AGENT_GPUS": "no",
+    "HEADWAY_AGENT_NICS": "no",
+}
 """Keeps what the machine itself has to say out of tests that are not about it; options win."""
 
 

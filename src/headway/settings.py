@@ -71,6 +71,7 @@ class AgentSettings(Settings):
     state: Annotated[Path | None, "Folder for what the agent remembers; default: the spools'."] = (
         None
     )
+    memory: Annotated[bool, "Watch how short of memory the node is."] = True
     gpus: Annotated[bool, "Watch the node's GPUs through their driver (NVML)."] = True
     gpu_interval: Annotated[float, "Seconds between two readings of the GPUs."] = 15.0
     gpu_deadline: Annotated[

@@ -9,7 +9,7 @@ from typing import Any
 
 from headway.cli.processes import Process
 from headway.cli.refusal import NO, Refusal
-from headway.exporter.spool import spools
+from headway.exporter.spool import SpoolReader, spools
 from headway.settings import ClientSettings
 from headway.storage.client import CollectorClient, CollectorError
 
@@ -87,7 +87,7 @@ class Services:
         while time.monotonic() < deadline:
             self.check()
             found = newest(client)
-            waiting = any(spools(folder) for folder in watched)
+            waiting = any(_of_runs(folder) for folder in watched)
             if not waiting and found is not None and found["state"] != "running":
                 return client.report(found["run"])
             time.sleep(POLL)
@@ -101,6 +101,15 @@ class Services:
         """End the services, the newest first."""
         for process in reversed(self._services):
             process.stop()
+
+
+def _of_runs(folder: Path) -> list[Path]:
+    """Return the spools of runs; what an agent notes of its node goes on as long as it lives."""
+    return [
+        spool
+        for spool in spools(folder)
+        if (producer := SpoolReader(spool).producer) is None or producer.run is not None
+    ]
 
 
 def newest(client: CollectorClient) -> dict[str, Any] | None:
