@@ -72,7 +72,10 @@ def write_atomically(path: Path, content: Mapping[str, Any]) -> None:
     """Replace a JSON file so that a reader sees the old or the new one, never a torn one."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    temporary.write_text(json.dumps(content, sort_keys=True), encoding="ascii")
+    # A folder that every user may write to must not lead an agent of root to another file.
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
+    with open(os.open(temporary, flags, 0o644), "w", encoding="ascii") as file:
+        json.dump(content, file, sort_keys=True)
     temporary.replace(path)
 
 
