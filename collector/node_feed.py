@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from headway.events import Envelope
-from headway.ledger.intake import DAY, is_of_node, occurred
+from headway.ledger.intake import DAY, SAMPLES, is_of_node, occurred
 
 
 @dataclass(slots=True)
@@ -36,7 +36,8 @@ class NodeFeed:
             if envelope.node is None:
                 continue
             if is_of_node(envelope):
-                self._take(envelope.node, envelope, found)
+                if not isinstance(envelope.event, SAMPLES):
+                    self._take(envelope.node, envelope, found)
             elif envelope.run is not None and envelope.rank is not None:
                 key = (envelope.node, envelope.run)
                 reached[key] = max(reached.get(key, 0), occurred(envelope) + DAY)

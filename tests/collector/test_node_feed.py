@@ -9,7 +9,16 @@ import pytest
 
 from headway.collector.ledgers import Ledgers
 from headway.collector.node_feed import NodeFeed
-from headway.events import Envelope, Event, GpuPresent, GpuXid, Heartbeat, NodeMemory, Note
+from headway.events import (
+    Envelope,
+    Event,
+    GpuPresent,
+    GpuSample,
+    GpuXid,
+    Heartbeat,
+    NodeMemory,
+    Note,
+)
 from headway.ledger.intake import DAY
 from headway.storage.store import EventStore
 from incident_collector import broken, running
@@ -65,8 +74,9 @@ def test_the_order_of_arrival_changes_nothing_and_nothing_is_given_twice(seed: i
 
 
 def test_samples_and_notes_of_a_node_stay_out() -> None:
-    got = fed([of_rank(5)], [of_node(6, NodeMemory(available=1)), of_node(7, Note(text="x"))])
+    got = fed([of_rank(5)], [of_node(6, GpuSample(device="GPU-d")), of_node(7, Note(text="x"))])
     assert not got.get("llama-1")
+    assert fed([of_rank(5)], [of_node(6, NodeMemory(available=1))])["llama-1"]
 
 
 def test_a_node_is_no_sign_of_its_run_and_makes_none() -> None:

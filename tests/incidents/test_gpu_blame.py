@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from headway.events import GpuXid
 from headway.incidents import incidents
 from headway.ledger import Timeline, ledger
 from headway.report import report
@@ -377,3 +378,15 @@ def test_a_gpu_whose_number_no_rank_has_is_not_the_runs_though_others_are_not_li
     assert blamed(text + "500.2 xid 95 0000:cb:00")[1:3] == ("GPU-d", 3)
     half = RUN.replace("world=4 rank=0..3", "world=2 rank=0..1").replace("0..3", "0..1")
     assert blamed("0 gpu 3 GPU-d 0000:cb:00.0\n" + half + "500.2 xid 95 0000:cb:00") == NOBODY
+
+
+def test_a_line_of_an_imported_log_that_names_no_boot_is_read_in_the_boot_of_its_time():
+    listed = "boot b1\n" + GPUS.replace("0  gpu", "1  gpu")
+    text = "0 " + listed + RUN + "500.2 xid 95 0000:cb:00\n"
+    later = "560 boot b2\n560 gpu 3 GPU-z 0000:cb:00.0\n"
+    told = [
+        replace(one, boot_id=None) if isinstance(one.event, GpuXid) else one
+        for one in timeline(text + later)
+    ]
+    (incident,) = incidents(ledger(told, at(600)))
+    assert (incident.suspect_gpu, incident.suspect_rank) == ("GPU-d", 3)

@@ -1,6 +1,5 @@
 """What holds for every ledger, tried on random runs: sums, order, batching, knowledge."""
 
-import random
 from collections import Counter
 from dataclasses import replace
 from itertools import pairwise
@@ -10,7 +9,7 @@ import pytest
 from headway.events import Allocation, Steps
 from headway.ledger import Timeline, ledger
 from headway.wire import trim
-from oracle.random_timelines import random_as_of, random_run
+from ledger_laws import drawn, told
 
 
 def seeds(fast, all_of_them):
@@ -22,27 +21,6 @@ def seeds(fast, all_of_them):
 SEEDS = seeds(20, 120)
 FEW = seeds(5, 40)
 CLOCKLESS = frozenset({"clock", "absurd"})
-
-
-def drawn(seed, without=frozenset()):
-    envelopes = random_run(seed, without)
-    return envelopes, random_as_of(seed, envelopes), random.Random(seed)  # noqa: S311
-
-
-def told(book):
-    """Everything that people see of a ledger."""
-    return {
-        "categories": dict(book.categories),
-        "parts": book.parts,
-        "between": (book.start, book.closed_at, book.state),
-        "intervals": book.intervals(),
-        "steps": book.steps,
-        "attempts": book.attempts,
-        "checkpoints": book.checkpoints,
-        "flags": book.flags,
-        "problems": book.problems,
-        "gpu_time": book.gpu_time(),
-    }
 
 
 @pytest.mark.parametrize("seed", SEEDS)

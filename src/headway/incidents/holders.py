@@ -170,7 +170,9 @@ def place_of(
     named = [
         holder
         for holder in holders
-        if process_id is not None and (holder.boot, holder.process_id) == (gpu.boot, process_id)
+        if process_id is not None
+        and holder.process_id == process_id
+        and holder.boot.may_be(gpu.boot)
     ]
     verdicts = [(holder, holder.holds(gpu, slice_)) for holder in holders]
     certain = [holder for holder, holds in verdicts if holds]

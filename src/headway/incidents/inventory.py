@@ -1,6 +1,6 @@
 """Which GPUs a node has, as its driver listed them in one boot: a reboot may number them anew."""
 
-from bisect import insort
+from bisect import bisect_right, insort
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -12,10 +12,15 @@ from headway.ledger.intake import Stamped
 
 
 class Boot(NamedTuple):
-    """One boot of one node."""
+    """One boot of one node; an imported log does not say of which boot it is."""
 
     node: str | None
     boot: str | None
+
+    def may_be(self, other: "Boot") -> bool:
+        """Whether both can be the same."""
+        unknown = None in (self.boot, other.boot)
+        return self.node == other.node and (unknown or self.boot == other.boot)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +40,7 @@ class Gpu:
         """
         if self.uuid is not None and other.uuid is not None:
             return self.uuid == other.uuid
-        if self.boot != other.boot:
+        if not self.boot.may_be(other.boot):
             return None
         if self.address is not None and other.address is not None:
             return self.address == other.address
@@ -61,6 +66,7 @@ class Inventory:
 
     def __init__(self, listed: Iterable[Stamped]) -> None:
         self._said: dict[Boot, dict[str, list[_Said]]] = defaultdict(lambda: defaultdict(list))
+        self._boots: dict[str | None, list[tuple[int, str]]] = defaultdict(list)
         for fact in listed:
             record = fact.envelope.event
             if isinstance(record, GpuPresent):
@@ -78,6 +84,7 @@ class Inventory:
         )
         said = _Said(fact.time, (record.index, record.pci_address, record.device), gpu)
         insort(self._said[boot][record.device], said, key=_told)
+        insort(self._boots[boot.node], (fact.time, boot.boot or ""))
 
     def of_index(self, boot: Boot, index: int, time: int) -> Gpu:
         """Return the GPU with a number, as known at a time in ns."""
@@ -117,11 +124,21 @@ class Inventory:
 
         What was first said later holds before, too: an agent may start after the ranks.
         """
+        if boot.boot is None:
+            boot = self._boot_at(boot.node, time)
         current = []
         for said in self._said.get(boot, {}).values():
             known = [one for one in said if one.time <= time]
             current.append(known[-1] if known else said[0])
         return sorted(current, key=_told, reverse=True)
+
+    def _boot_at(self, node: str | None, time: int) -> Boot:
+        """Return the boot in which a node was last heard of by a time in ns, else its first."""
+        heard = self._boots.get(node)
+        if not heard:
+            return Boot(node, None)
+        place = bisect_right(heard, time, key=lambda one: one[0])
+        return Boot(node, heard[max(place - 1, 0)][1] or None)
 
 
 def _told(said: _Said) -> tuple[int, tuple[int, str, str]]:

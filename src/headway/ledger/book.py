@@ -74,7 +74,7 @@ class BookReader:
         self.run = run
         self._attempts = AttemptReader()
         self._derived: dict[str, _Derived] = {}
-        self._told: tuple[int, RunFacts] | None = None
+        self._told: tuple[int, int, RunFacts] | None = None
 
     def read(self, intake: Intake, as_of: int) -> Book:
         """Read the events known at `as_of` (UTC ns) into a book."""
@@ -115,7 +115,8 @@ class BookReader:
         openings = _openings(book)
         if told.openings != openings:
             told.openings = openings
-            told.saves = checkpoints.read(facts, openings, as_of)
+            memory = intake.memory.in_order()
+            told.saves = checkpoints.read(facts, openings, as_of, memory)
             told.saves_by_identity = defaultdict(list)
             for save in told.saves:
                 told.saves_by_identity[save.identity].append(save)
@@ -132,12 +133,14 @@ class BookReader:
 
     def _read_facts(self, intake: Intake, facts: Sequence[Stamped], as_of: int) -> RunFacts:
         """Return what the facts tell, as read before if that was all and nothing came since."""
-        version, events = intake.facts.version, intake.facts.in_order()
-        whole = facts is events and (not events or events[-1].time <= as_of)
-        if whole and self._told is not None and self._told[0] == version:
-            return self._told[1]
+        events, memory = intake.facts.in_order(), intake.memory.in_order()
+        versions = intake.facts.version, intake.memory.version
+        past = all(listed[-1].time <= as_of for listed in (events, memory) if listed)
+        whole = facts is events and past
+        if whole and self._told is not None and self._told[:2] == versions:
+            return self._told[2]
         told = read_facts(facts, as_of)
-        self._told = (version, told) if whole else None
+        self._told = (*versions, told) if whole else None
         return told
 
     def _derive(self, attempts: Sequence[Attempt]) -> list[_Derived]:

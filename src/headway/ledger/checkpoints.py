@@ -87,11 +87,15 @@ class Checkpoint:
 
 
 def read(
-    events: Iterable[Stamped], openings: Mapping[str, Sequence[int]], as_of: int
+    events: Iterable[Stamped],
+    openings: Mapping[str, Sequence[int]],
+    as_of: int,
+    of_nodes: Sequence[Stamped] = (),
 ) -> list[Checkpoint]:
     """Return every save in order of its first evidence; `events` are in order of time.
 
-    `openings` tell when each attempt began to train from each of its states.
+    `openings` tell when each attempt began to train from each of its states, `of_nodes` what
+    nodes told of their memory.
     """
     saves: dict[str, list[Checkpoint]] = defaultdict(list)
     told = [event for event in events if event.time <= as_of]
@@ -99,12 +103,15 @@ def read(
         scheduled = event.envelope.event
         if isinstance(scheduled, CheckpointScheduled):
             _scheduled(saves[scheduled.checkpoint], scheduled, event, openings)
-    memory = []
+    memory = [
+        (event.time, event.envelope.event)
+        for event in (*told, *of_nodes)
+        if isinstance(event.envelope.event, NodeMemory) and event.time <= as_of
+    ]
+    memory.sort(key=_time)
     for event in told:
         record, time = event.envelope.event, event.time
-        if isinstance(record, NodeMemory):
-            memory.append((time, record))
-        elif isinstance(record, CheckpointStaged):
+        if isinstance(record, CheckpointStaged):
             _staged(saves[record.checkpoint], record, event)
         elif isinstance(record, CheckpointFinalized):
             save = _newest(saves, record, event)

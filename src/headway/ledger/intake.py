@@ -18,10 +18,13 @@ from headway.events import (
     Fault,
     GpuFault,
     GpuPresent,
+    GpuSample,
     GpuSxid,
     GpuXid,
     Health,
     Heartbeat,
+    NicSample,
+    NodeMemory,
     PhaseBegan,
     PhaseEnded,
     RankExited,
@@ -44,7 +47,9 @@ ADOPTED = (Fault, RankExited, RestartPhase, StopAnnounced)
 """Events that belong to the newest attempt where they name none."""
 OF_ATTEMPT = (*ADOPTED, CheckpointLoadFailed)
 """Events that tell about an attempt even if they name no rank."""
-OF_NODE = (Fault, GpuFault, GpuPresent, GpuSxid, GpuXid, Health)
+SAMPLES = (GpuSample, NicSample)
+"""States of machines, of which there are many."""
+OF_NODE = (Fault, GpuFault, GpuPresent, GpuSxid, GpuXid, Health, NodeMemory, *SAMPLES)
 """Events of a node as a whole, where they name no run: evidence of causes, but not of the run."""
 Offsets = Mapping[tuple[str | None, str | None], int]
 
@@ -110,6 +115,7 @@ class Intake:
         self.strays = Bucket()
         self.facts = Bucket()
         self.of_nodes = Bucket()
+        self.memory = Bucket()
 
     def add(self, envelopes: Iterable[Envelope]) -> int:
         """Keep what is new of each envelope; return how many held something new."""
@@ -142,7 +148,9 @@ class Intake:
         kind = envelope.event
         if is_of_node(envelope):
             # what befalls a machine neither begins nor prolongs a run, nor is it ever absurdly old
-            self.of_nodes.add(event)
+            self._version += 1
+            bucket = self.memory if isinstance(kind, NodeMemory) else self.of_nodes
+            bucket.add(event, self._version)
             return
         if isinstance(kind, RunStarted):
             insort(self._starts, event.time)
