@@ -15,7 +15,7 @@ from headway.exporter.gpus.scraper import GpuScraper
 from headway.exporter.nics import NicWatcher
 from headway.exporter.node_memory import NodeMemoryWatcher
 from headway.exporter.witness import Witness
-from headway.settings import AgentSettings
+from headway.settings import AgentSettings, SettingError
 
 _log = logging.getLogger(__name__)
 
@@ -66,9 +66,25 @@ def watchers(settings: AgentSettings, witness: Witness) -> list[Watcher]:
     """Return what watches this node, as far as the settings want it.
 
     Raises:
-        SettingError: a policy that cannot be used.
+        SettingError: a policy or a time that cannot be used.
     """
+    for name in ("gpu_interval", "gpu_deadline", "nic_interval"):
+        if not getattr(settings, name) > 0:
+            raise SettingError(
+                f"{name} must be more than 0 seconds, got {getattr(settings, name)!r}"
+            )
     found: list[Watcher] = []
+    if settings.kernel_log != OFF:
+        found.append(
+            KernelLogWatcher(
+                kernel,
+                earlier=witness.earlier_event,
+                choice=settings.kernel_log,
+                policy=policy,
+                state=settings.state or spool_folder(settings.spool),
+                boot_id=boot_id(),
+            )
+        )
     if settings.memory:
         found.append(NodeMemoryWatcher(witness))
     policy = load_policy(settings.gpu_policy)

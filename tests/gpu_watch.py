@@ -2,7 +2,7 @@
 
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -52,18 +52,20 @@ class Watch:
 
 @contextmanager
 def gpu_watch(
-    scenario: Scenario, deadline: float = 30.0, kernel: KernelXids | None = None, **options: Any
+    scenario: Scenario,
+    deadline: float = 30.0,
+    kernel: KernelXids | None = None,
+    variables: Mapping[str, str] | None = None,
 ) -> Iterator[Watch]:
-    """Watch the scenario's GPUs every 0.05 s."""
+    """Watch the scenario's GPUs every 0.05 s; `variables` are the helper's, over the scenario's."""
+    environment = {**scenario.environment, **(variables or {})}
     recorded = Recorded()
     command = [
         "env",
-        *(f"{name}={value}" for name, value in scenario.environment.items()),
+        *(f"{name}={value}" for name, value in environment.items()),
         *(sys.executable, "-m", "headway.exporter.gpus.helper"),
     ]
-    sampler = GpuSampler(
-        recorded, interval=0.05, deadline=deadline, kernel=kernel, command=command, **options
-    )
+    sampler = GpuSampler(recorded, interval=0.05, deadline=deadline, kernel=kernel, command=command)
     try:
         yield Watch(sampler, recorded)
     finally:

@@ -101,6 +101,8 @@ def quick(nvml: Any, gpu: Gpu) -> dict[str, Any]:
     memory = _ask(nvml, gpu, "nvmlDeviceGetMemoryInfo")
     utilization = _ask(nvml, gpu, "nvmlDeviceGetUtilizationRates")
     reasons = _ask(nvml, gpu, "nvmlDeviceGetCurrentClocksEventReasons")
+    if reasons is None:  # its name before driver 535
+        reasons = _ask(nvml, gpu, "nvmlDeviceGetCurrentClocksThrottleReasons")
     temperature = _ask(nvml, gpu, "nvmlDeviceGetTemperature", 0)
     found = {
         "temperature": None if temperature is None else float(temperature),

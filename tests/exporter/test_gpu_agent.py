@@ -84,3 +84,33 @@ def test_without_a_gpu_the_agent_says_so_once(tmp_path: Path) -> None:
     assert (health.check, health.state) == ("gpu", "disabled")
     assert "no NVIDIA driver here" in (health.detail or "")
     assert (status, errors.count("GPU")) == (0, 0)
+
+
+def test_an_agent_that_is_killed_takes_its_helper_along_even_when_that_hangs(
+    tmp_path: Path,
+) -> None:
+    scenario = Scenario(tmp_path / "gpus.json")
+    with otlp_endpoint() as endpoint:
+        options = (*FAST[:-4], "--gpu-deadline", "600")
+        variables = scenario.environment
+        spool = tmp_path / "spool"
+        with agent_process(spool, endpoint.address, *options, variables=variables) as agent:
+            wait_for(endpoint, GpuSample, agent)
+            scenario.breaks(0, hang="everything")
+            process_id = agent.process.pid
+            children = Path(f"/proc/{process_id}/task/{process_id}/children").read_text()
+            helper = Path("/proc") / children.strip()
+            assert helper.exists()
+            agent.kill()
+    deadline = time.monotonic() + 30
+    while helper.exists() and "(zombie)" not in (helper / "status").read_text():
+        assert time.monotonic() < deadline, "the helper outlived its agent"
+        time.sleep(0.01)
+
+
+@pytest.mark.parametrize("name", ["gpu-interval", "gpu-deadline", "nic-interval"])
+def test_a_time_that_cannot_work_is_refused(tmp_path: Path, name: str) -> None:
+    with agent_process(tmp_path, "http://127.0.0.1:1", f"--{name}", "0") as agent:
+        status, errors = agent.wait()
+    assert status == 2
+    assert f"{name.replace('-', '_')} must be more than 0 seconds, got 0.0" in errors

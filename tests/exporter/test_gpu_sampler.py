@@ -2,8 +2,11 @@
 
 import os
 import signal
+import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
@@ -20,6 +23,7 @@ from gpu_watch import Recorded, Watch, gpu_watch
 from headway.events import GpuFault, GpuPresent, GpuSample, GpuXid, Health
 from headway.exporter.gpus import echoes, sampler
 from headway.exporter.gpus.echoes import KernelXids
+from headway.exporter.gpus.sampler import GpuSampler
 from headway.gpu_faults.policy import classified
 
 FIRST, SECOND = gpu(0)["uuid"], gpu(1)["uuid"]
@@ -40,8 +44,12 @@ def states(watch: Watch) -> list[str]:
     return [event.state for event in watch.of(Health)]
 
 
+def kinds_of(recorded: Recorded) -> list[tuple[str, str | None]]:
+    return [(fault.kind, fault.device) for fault in recorded.of(GpuFault)]
+
+
 def kinds(watch: Watch) -> list[tuple[str, str | None]]:
-    return [(fault.kind, fault.device) for fault in watch.of(GpuFault)]
+    return kinds_of(watch.recorded)
 
 
 def test_each_gpu_is_listed_and_measured(scenario: Scenario) -> None:
@@ -264,7 +272,8 @@ def test_what_a_gpu_or_an_old_driver_cannot_say_is_unknown(scenario: Scenario) -
     for number in (0, 1):
         for name in ("ecc", "remapped", "links", "fields", "pcie_replays"):
             del scenario.content["gpus"][number][name]
-    scenario.content["missing"] = ["nvmlDeviceGetCurrentClocksEventReasons"]
+    new, old = "nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons"
+    scenario.content["missing"] = [new, old]
     scenario.tell()
     with gpu_watch(scenario) as watch:
         watch.until(lambda: len(watch.of(GpuSample)) > 3)
@@ -277,6 +286,69 @@ def test_what_a_gpu_or_an_old_driver_cannot_say_is_unknown(scenario: Scenario) -
         utilization=0.97,
     )
     assert states(watch) == ["healthy"]
+
+
+def test_an_older_driver_knows_the_throttling_by_its_older_name(scenario: Scenario) -> None:
+    scenario.content["missing"] = ["nvmlDeviceGetCurrentClocksEventReasons"]
+    scenario.breaks(0, reasons=0x80)
+    with gpu_watch(scenario) as watch:
+        watch.until(lambda: watch.of(GpuSample))
+    assert watch.of(GpuSample)[0].throttle == ("power_brake",)
+
+
+def test_without_the_binding_the_check_says_what_to_install(tmp_path: Path) -> None:
+    (tmp_path / "pynvml.py").write_text("raise ImportError")
+    scenario = Scenario(tmp_path / "gpus.json")
+    path = os.pathsep.join([str(tmp_path), *filter(None, sys.path)])
+    with gpu_watch(scenario, variables={"PYTHONPATH": path}) as watch:
+        watch.until(lambda: watch.of(Health))
+    (health,) = watch.of(Health)
+    assert health.state == "disabled"
+    assert "pip install 'headway[exporter]'" in (health.detail or "")
+
+
+class Stuck:
+    """A helper that hangs on a GPU and is held in the kernel however often it is killed."""
+
+    started: ClassVar[list["Stuck"]] = []
+
+    def __init__(self, command: Sequence[str]) -> None:
+        self.said = [b'{"kind":"starting","at":0,"patience":0}']
+        self.killed = False
+        self.skipped = [command[at + 1] for at, word in enumerate(command) if word == "--skip"]
+        self.started.append(self)
+        number = len(self.started) - 1
+        self.said.append(b'{"kind":"asking","at":0,"patience":0,"index":%d}' % number)
+
+    @property
+    def status(self) -> int | None:
+        return None
+
+    def lines(self) -> list[bytes] | None:
+        said, self.said = self.said, []
+        return said or None
+
+    def kill(self) -> None:
+        self.killed = True
+
+    def wait(self, seconds: float) -> bool:
+        return False
+
+
+def test_helpers_that_do_not_die_are_left_behind_and_not_piled_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sampler, "HelperProcess", Stuck)
+    monkeypatch.setattr(Stuck, "started", [])
+    recorded = Recorded()
+    seconds = 0
+    watching = GpuSampler(recorded, interval=15.0, deadline=10.0, monotonic=lambda: seconds * 10**9)
+    for seconds in range(24 * 3600):  # noqa: B007  # the clock
+        watching.poll()
+    assert [helper.skipped for helper in Stuck.started] == [[], ["0"], ["0", "1"], ["0", "1", "2"]]
+    assert all(helper.killed for helper in Stuck.started)
+    assert kinds_of(recorded) == [("query_hung", f"GPU{number}") for number in range(4)]
+    watching.close()
 
 
 def test_gpus_in_another_order_and_new_slices_are_listed_anew(
