@@ -73,22 +73,11 @@ def watchers(settings: AgentSettings, witness: Witness) -> list[Watcher]:
             raise SettingError(
                 f"{name} must be more than 0 seconds, got {getattr(settings, name)!r}"
             )
-    found: list[Watcher] = []
-    if settings.kernel_log != OFF:
-        found.append(
-            KernelLogWatcher(
-                kernel,
-                earlier=witness.earlier_event,
-                choice=settings.kernel_log,
-                policy=policy,
-                state=settings.state or spool_folder(settings.spool),
-                boot_id=boot_id(),
-            )
-        )
-    if settings.memory:
-        found.append(NodeMemoryWatcher(witness))
     policy = load_policy(settings.gpu_policy)
     kernel = KernelXids(witness)
+    found: list[Watcher] = []
+    if settings.memory:
+        found.append(NodeMemoryWatcher(witness))
     covered: Callable[[], Collection[str]] = tuple
     if settings.gpus:
         sampler = GpuSampler(
