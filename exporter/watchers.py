@@ -12,8 +12,11 @@ from headway.exporter.gpu_policy import load_policy
 from headway.exporter.gpus.echoes import KernelXids
 from headway.exporter.gpus.sampler import GpuSampler
 from headway.exporter.gpus.scraper import GpuScraper
+from headway.exporter.identity import boot_id
+from headway.exporter.kernel_log import OFF, KernelLogWatcher
 from headway.exporter.nics import NicWatcher
 from headway.exporter.node_memory import NodeMemoryWatcher
+from headway.exporter.spool_layout import spool_folder
 from headway.exporter.witness import Witness
 from headway.settings import AgentSettings, SettingError
 
@@ -78,6 +81,17 @@ def watchers(settings: AgentSettings, witness: Witness) -> list[Watcher]:
     found: list[Watcher] = []
     if settings.memory:
         found.append(NodeMemoryWatcher(witness))
+    if settings.kernel_log != OFF:
+        found.append(
+            KernelLogWatcher(
+                kernel,
+                earlier=witness.earlier_event,
+                choice=settings.kernel_log,
+                policy=policy,
+                state=settings.state or spool_folder(settings.spool),
+                boot_id=boot_id(),
+            )
+        )
     covered: Callable[[], Collection[str]] = tuple
     if settings.gpus:
         sampler = GpuSampler(

@@ -26,6 +26,8 @@ _LIMIT = 32 * 1024**2
 """Bytes of one run's witness spool: days of heartbeats without a collector."""
 _SAME_ANCHOR = 100_000_000
 """Anchors of one node that differ by less, in ns, mean a clock that nobody set in between."""
+_EPOCH = 0
+"""Anchor of a producer whose clock is the wall clock."""
 
 
 class Witness:
@@ -94,6 +96,18 @@ class Witness:
         now = time.monotonic_ns() if monotonic is None else monotonic
         self._record(event, self._node, None, None, now)
 
+    def earlier_event(self, event: Event, wall: int) -> None:
+        """Record what a log tells of an earlier boot, by the wall clock alone; `wall` UTC ns."""
+        name = node(os.environ)
+        writers = self._writers.setdefault((None, name), {})
+        try:
+            writer = writers.get(_EPOCH) or self._open(None, name, _EPOCH, boot_id=None)
+        except OSError as error:
+            _log.error("cannot record %s of node %s: %s", event.name, name, error)
+            return
+        writers[_EPOCH] = writer
+        writer.event(event, None, None, wall, wall)
+
     def forget_all_but(self, runs: Collection[str | None]) -> None:
         """Close the spools of runs that have no rank left on this node."""
         self._close({key for key in self._writers if key[0] is not None and key[0] not in runs})
@@ -132,14 +146,19 @@ class Witness:
         for known, writer in writers.items():
             if abs(known - anchor) < _SAME_ANCHOR:
                 return writer
+        writers[anchor] = self._open(rank.run, rank.node, anchor, boot_id=self._boot_id)
+        return writers[anchor]
+
+    def _open(
+        self, run: str | None, node: str | None, anchor: int, boot_id: str | None
+    ) -> SpoolWriter:
         producer = Producer(
             producer=uuid.uuid4().hex,
             anchor=anchor,
-            run=rank.run,
+            run=run,
             rank=None,
-            node=rank.node,
-            boot_id=self._boot_id,
+            node=node,
+            boot_id=boot_id,
             process_id=self._process_id,
         )
-        writers[anchor] = SpoolWriter(self._folder, producer, _LIMIT)
-        return writers[anchor]
+        return SpoolWriter(self._folder, producer, _LIMIT)

@@ -11,6 +11,7 @@ UNWATCHED = {
     "HEADWAY_AGENT_MEMORY": "no",
     "HEADWAY_AGENT_GPUS": "no",
     "HEADWAY_AGENT_NICS": "no",
+    "HEADWAY_AGENT_KERNEL_LOG": "off",
 }
 """Keeps what the machine itself has to say out of tests that are not about it; options win."""
 
@@ -45,7 +46,7 @@ class AgentProcess:
         )
         self.process = subprocess.Popen(
             [sys.executable, "-m", "headway", "agent", *own, *options],
-            env=clean_environment(**UNWATCHED, **(variables or {})),
+            env=clean_environment(**{**UNWATCHED, **(variables or {})}),
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,

@@ -131,7 +131,8 @@ def test_the_lines_of_a_kill_are_one_that_knows_them_all() -> None:
         [
             "[  100.000000] oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=/,"
             "mems_allowed=0,oom_memcg=/job,task_memcg=/job/7,task=python3,pid=4242,uid=0",
-            "[  100.000100] Memory cgroup out of memory: Killed process 4242 (python3) total",
+            "[  100.000100] Memory cgroup out of memory: Killed process 4242 (python3) "
+            "total-vm:9kB, anon-rss:8kB",
             "[  100.200000] oom_reaper: reaped process 4242 (python3), now anon-rss:0kB",
         ]
     )

@@ -27,7 +27,9 @@ _MOST_KEPT = 4096
 
 
 @dataclass(slots=True)
-class _Burst:
+class Burst:
+    """Lines that say the same, as far as they have come; times are ns of the log."""
+
     key: Hashable
     finding: Finding
     begin: int | None
@@ -42,9 +44,9 @@ class Bursts:
 
     def __init__(self, most_kept: int = _MOST_KEPT) -> None:
         self._most_kept = most_kept
-        self._kept: deque[_Burst] = deque()
+        self._kept: deque[Burst] = deque()
         """Every burst that was not given out, in the order of their first lines."""
-        self._open: dict[Hashable, _Burst] = {}
+        self._open: dict[Hashable, Burst] = {}
         self._done: list[Finding] = []
         self._now: int | None = None
         """Time of the newest line; one without any stamp counts as written then."""
@@ -54,16 +56,16 @@ class Bursts:
         time = finding.time if finding.time is not None else finding.monotonic
         time = self._now if time is None else time
         self._now = time
-        key = _key(finding.report)
+        key = burst_key(finding.report)
         burst = self._open.get(key)
-        if burst is not None and _within(burst, time):
-            burst.finding = _united(burst.finding, finding)
+        if burst is not None and within(burst, time):
+            burst.finding = united(burst.finding, finding)
             burst.last = time
             burst.begin = time if burst.begin is None else burst.begin
             return
         if burst is not None:
             burst.over = True
-        self._open[key] = _Burst(key, finding, time, time, _window(finding.report))
+        self._open[key] = Burst(key, finding, time, time, burst_window(finding.report))
         self._kept.append(self._open[key])
         if len(self._kept) > self._most_kept:
             self._give_oldest()
@@ -73,7 +75,7 @@ class Bursts:
 
         A finding waits for those that began before it.
         """
-        while self._kept and (self._kept[0].over or not _within(self._kept[0], self._now)):
+        while self._kept and (self._kept[0].over or not within(self._kept[0], self._now)):
             self._give_oldest()
         done, self._done = self._done, []
         return done
@@ -88,22 +90,24 @@ class Bursts:
         burst = self._kept.popleft()
         if not burst.over:
             del self._open[burst.key]
-        self._done.append(_counted(burst.finding))
+        self._done.append(counted(burst.finding))
 
 
-def _within(burst: _Burst, time: int | None) -> bool:
+def within(burst: Burst, time: int | None) -> bool:
+    """Return whether a line of this time still belongs to a burst."""
     if time is None or burst.begin is None or burst.last is None:
         return True
     return abs(time - burst.last) <= burst.window and abs(time - burst.begin) <= _LONGEST
 
 
-def _window(report: Report) -> int:
+def burst_window(report: Report) -> int:
+    """Return how far two lines of a burst can be apart, in ns."""
     off = isinstance(report, GpuXid) and report.code == _OFF_THE_BUS
     off = off or (isinstance(report, GpuFault) and report.kind == "fallen_off_bus")
     return _OFF_THE_BUS_WINDOW if off else _WINDOW
 
 
-def _key(report: Report) -> Hashable:
+def burst_key(report: Report) -> Hashable:
     """Return the place and everything that decides the class."""
     match report:
         case GpuXid(code=79) | GpuFault(kind="fallen_off_bus"):
@@ -129,7 +133,7 @@ def _key(report: Report) -> Hashable:
             return ("oom", report.process_id)
 
 
-def _united(first: Finding, other: Finding) -> Finding:
+def united(first: Finding, other: Finding) -> Finding:
     """Return the first finding with what only the other one knows, and the count of both."""
     report, further = first.report, other.report
     if isinstance(report, GpuFault) and isinstance(further, GpuXid):
@@ -150,7 +154,8 @@ def _united(first: Finding, other: Finding) -> Finding:
     )
 
 
-def _counted(finding: Finding) -> Finding:
+def counted(finding: Finding) -> Finding:
+    """Return a finding whose event says how many lines it unites."""
     if isinstance(finding.report, OomKill):
         return finding
     return replace(finding, report=replace(finding.report, repeats=finding.repeats))

@@ -7,7 +7,7 @@ kernel wrote, or quotes, is no message of the kernel.
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 from headway.events import Described
@@ -21,6 +21,8 @@ _MARKS = (*DRIVER_MARKS, "Memory cgroup out of memory", "Out of memory", "oom-ki
 _MICROSECOND = 1_000
 _MICROSECOND_DIGITS = 16
 """Of a time up to the year 2286."""
+_BOOTING = 60_000_000_000
+"""Time in ns after the boot within which the journal starts."""
 _MOST_FIELDS = 256
 _MOST_REPEATS = 1_000_000
 
@@ -45,6 +47,10 @@ class Message:
     stamp: Annotated[Stamp, Described("Its time, as far as it is given.")] = NO_STAMP
     raw: Annotated[str, Described("The whole line as it was read.")]
     repeats: Annotated[int, Described("How often the logger says that it came.", "lines")] = 1
+    boot_id: Annotated[str | None, Described("Boot during which it was written.")] = None
+    received: Annotated[
+        int | None, Described("Monotonic clock of that boot when the journal got it.", "ns")
+    ] = None
 
 
 class Records:
@@ -134,16 +140,29 @@ def of_journal(entry: Mapping[str, Any], raw: str) -> list[Message]:
         )
     if not isinstance(text, str):
         return []
-    return _messages(text, _journal_stamp(entry), raw)
+    boot_id = entry.get("_BOOT_ID")
+    received = _microseconds(entry.get("__MONOTONIC_TIMESTAMP"))
+    return [
+        replace(
+            message,
+            boot_id=boot_id if isinstance(boot_id, str) else None,
+            received=None if received is None else uptime(received),
+        )
+        for message in _messages(text, _journal_stamp(entry), raw)
+    ]
 
 
 def _journal_stamp(entry: Mapping[str, Any]) -> Stamp:
-    """Return the kernel's own time of an entry, where the entry has it, else the journal's."""
+    """Return the time of an entry: when the journal got it, and the kernel's own since the boot.
+
+    The journal starts after the kernel, and gets its first lines late. Later the two differ by
+    what the clocks have drifted apart.
+    """
     wall = _microseconds(entry.get("__REALTIME_TIMESTAMP"))
     received = _microseconds(entry.get("__MONOTONIC_TIMESTAMP"))
     written = _microseconds(entry.get("_SOURCE_MONOTONIC_TIMESTAMP"))
-    if wall is not None and received is not None and written is not None:
-        wall -= received - written  # the journal starts later than the kernel
+    if wall is not None and received is not None and written is not None and written < _BOOTING:
+        wall -= max(received - written, 0)
     return Stamp(wall=wall, monotonic=None if written is None else uptime(written))
 
 

@@ -108,7 +108,8 @@ class Clock:
         self._boot = boot
         self._zone = zone
         self._year = year
-        self._latest = latest
+        self.latest = latest
+        """As the argument; moves on where a log is being written."""
         self._known: int | None = None
         """The last moment that a line said whole."""
         self._guessed: int | None = None
@@ -139,13 +140,13 @@ class Clock:
         if self._guessed is not None:
             after = self._guessed - _DAY  # lines of two processors can swap places
             following = [found for found in self._years(stamp, self._guessed) if found >= after]
-            if following and (self._latest is None or min(following) <= self._latest + _DAY):
+            if following and (self.latest is None or min(following) <= self.latest + _DAY):
                 return min(following)
         elif self._year is not None:
             return self._at(stamp, self._year)
-        if self._latest is not None:
-            limit = self._latest + _DAY
-            past = [found for found in self._years(stamp, self._latest) if found <= limit]
+        if self.latest is not None:
+            limit = self.latest + _DAY
+            past = [found for found in self._years(stamp, self.latest) if found <= limit]
             return max(past, default=None)
         if self._known is None:
             return None
