@@ -3,14 +3,17 @@
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from headway.events import Envelope, Event, Steps
 from headway.exporter.spool import SpoolReader, spools
 from headway.step_blocks import Step, unpack
+from nvrx_versions import INSTALLED, python_path
 
 SOURCE = Path(__file__).parents[1] / "src"
+TORCHRUN = ("-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,24 +37,33 @@ class Training:
         return found
 
 
-def environment(spool: Path) -> dict[str, str]:
-    """Return the environment of a training that records to `spool`."""
+def environment(spool: Path, version: str = INSTALLED) -> dict[str, str]:
+    """Return the environment of a training that records to `spool`, under a version of NVRx."""
     return {
         **{name: value for name, value in os.environ.items() if not name.startswith("HEADWAY")},
-        "PYTHONPATH": str(SOURCE),
+        "PYTHONPATH": os.pathsep.join([*python_path(version), str(SOURCE)]),
         "PYTHONWARNINGS": "ignore:The pynvml package is deprecated:FutureWarning",
         "OMP_NUM_THREADS": "1",
         "HEADWAY_SPOOL": str(spool),
     }
 
 
-def train(directory: Path, spool: Path, *options: str) -> Training:
-    """Train with two ranks until the launcher ends, which must succeed."""
-    launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+def train(
+    directory: Path,
+    spool: Path,
+    *options: str,
+    launcher: Sequence[str] = TORCHRUN,
+    version: str = INSTALLED,
+    killed: bool = False,
+) -> Training:
+    """Train with two ranks until the launcher ends, which must succeed.
+
+    Unless processes are `killed` meanwhile, each must end its record in order.
+    """
     program = ["-m", "headway.exporter.training.loop", "--directory", str(directory)]
     ended = subprocess.run(
         [sys.executable, *launcher, *program, *options],
-        env=environment(spool),
+        env=environment(spool, version),
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -65,7 +77,9 @@ def train(directory: Path, spool: Path, *options: str) -> Training:
         assert reader.producer is not None
         assert reader.producer.rank is not None
         batch = reader.read(limit=10**6)
-        assert batch.finished
+        assert batch.finished or killed
         assert batch.damaged == 0
         envelopes.setdefault(reader.producer.rank, []).extend(batch.envelopes)
+    for told in envelopes.values():
+        told.sort(key=lambda one: one.monotonic)
     return Training(output=ended.stdout, envelopes=envelopes)
