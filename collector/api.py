@@ -24,7 +24,6 @@ from headway.collector.curve import step_curve
 from headway.collector.exposition import exposition
 from headway.collector.ingest import Busy
 from headway.collector.ledgers import LedgerFailed, NoSuchRun, Snapshot
-from headway.collector.node_histories import NodeHistories
 from headway.collector.own_events import OwnEvents
 from headway.collector.service import Service
 from headway.report import interval_objects
@@ -63,7 +62,6 @@ def application(service: Service) -> Starlette:
     )
     app.state.service = service
     app.state.own_events = OwnEvents(service.clock)
-    app.state.node_histories = NodeHistories(service)
     return app
 
 

@@ -15,6 +15,7 @@ from prometheus_client.registry import Collector
 from headway.collector.ledgers import Snapshot
 from headway.collector.service import Service
 from headway.events import LAYERS
+from headway.fleet.histories import NodeHistory
 from headway.metrics import METRICS
 
 Sample = tuple[str, tuple[str, ...], float | None]
@@ -60,6 +61,13 @@ def run_samples(snapshot: Snapshot, now: int) -> Iterator[Sample]:
     yield "headway_last_event_age_seconds", (run,), max(0, now - snapshot.newest) / _SECOND
 
 
+def node_samples(history: NodeHistory) -> Iterator[Sample]:
+    """Yield the metrics of one node."""
+    yield "headway_node_failures_total", (history.node,), history.failures
+    lost = history.loss.gpu_time / _SECOND
+    yield "headway_node_lost_gpu_seconds", (history.node,), lost
+
+
 def ingest_samples(service: Service) -> Iterator[Sample]:
     """Yield the metrics of the collector itself."""
     for outcome, count in service.committer.counts().items():
@@ -82,6 +90,8 @@ class _Families(Collector):
         now = self._service.clock()
         for snapshot in self._service.ledgers.snapshots():
             samples += run_samples(snapshot, now)
+        for history in self._service.node_histories.known():
+            samples += node_samples(history)
         by_name = defaultdict(list)
         for name, labels, value in samples:
             if value is not None:

@@ -153,9 +153,9 @@ class Ledgers:
                     self._runs[run].add_of_nodes(group)
 
     def of_node(self, node: str) -> Sequence[Envelope]:
-        """Return what a node told of itself, without samples, in order of time."""
+        """Return what a node told of its GPUs and its health, in order of time."""
         with self._lock:
-            return self._feed.events(node)
+            return self._feed.rare(node)
 
     def nodes(self) -> list[str]:
         """Return the nodes on which a run had a rank, or which told of themselves."""

@@ -6,12 +6,11 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from headway.collector.answers import error_answer
-from headway.collector.node_histories import NodeHistories
+from headway.collector.answers import error_answer, service_of
 
 
 def routes() -> list[Route]:
-    """Return the routes; they expect `node_histories` in the application's state."""
+    """Return the routes."""
     return [
         Route("/api/v1/nodes", nodes),
         Route("/api/v1/nodes/{node}", node),
@@ -20,13 +19,13 @@ def routes() -> list[Route]:
 
 def nodes(request: Request) -> Response:
     """Answer with every node, the one that fails most first."""
-    return JSONResponse(_histories(request).all())
+    return JSONResponse(service_of(request).node_histories.all())
 
 
 def node(request: Request) -> Response:
     """Answer with one node, its GPUs and its runs."""
     name = request.path_params["node"]
-    found = _histories(request).one(name)
+    found = service_of(request).node_histories.one(name)
     if found is None:
         return error_answer(
             HTTPStatus.NOT_FOUND,
@@ -34,8 +33,3 @@ def node(request: Request) -> Response:
             "List the nodes with `headway nodes`.",
         )
     return JSONResponse(found)
-
-
-def _histories(request: Request) -> NodeHistories:
-    histories: NodeHistories = request.app.state.node_histories
-    return histories

@@ -10,15 +10,19 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from headway.events import Envelope
+from headway.events import Envelope, NodeMemory
 from headway.ledger.intake import DAY, SAMPLES, is_of_node, occurred
 
 
 @dataclass(slots=True)
 class _Node:
-    """The events of one node by time, and up to when each run there has been given them (ns)."""
+    """The events of one node by time, and up to when each run there has been given them (ns).
+
+    `rare` are those without what it told of its memory.
+    """
 
     events: list[Envelope] = field(default_factory=list)
+    rare: list[Envelope] = field(default_factory=list)
     given: dict[str, int] = field(default_factory=dict)
 
 
@@ -51,10 +55,10 @@ class NodeFeed:
                 node.given[run] = until
         return found
 
-    def events(self, node: str) -> Sequence[Envelope]:
-        """Return the events of a node in order of time."""
+    def rare(self, node: str) -> Sequence[Envelope]:
+        """Return the events of a node in order of time, but for what it told of its memory."""
         known = self._nodes.get(node)
-        return () if known is None else tuple(known.events)
+        return () if known is None else tuple(known.rare)
 
     def nodes(self) -> list[str]:
         """Return the nodes of which anything is known."""
@@ -63,6 +67,8 @@ class NodeFeed:
     def _take(self, name: str, envelope: Envelope, found: dict[str, list[Envelope]]) -> None:
         node = self._nodes[name]
         insort(node.events, envelope, key=occurred)
+        if not isinstance(envelope.event, NodeMemory):
+            insort(node.rare, envelope, key=occurred)
         for run, until in node.given.items():
             if occurred(envelope) <= until:
                 found[run].append(envelope)

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from headway.collector.ledgers import Snapshot
-from headway.collector.service import Service
+from headway.collector.ledgers import Ledgers, Snapshot
+from headway.collector.node_clocks import NodeClocks
 from headway.events import Envelope, GpuSample
 from headway.fleet.health import AFTER, BEFORE, changes
 from headway.fleet.histories import GpuHistory, NodeHistory, node_history, worst_first
@@ -17,22 +17,26 @@ from headway.fleet.rates import NS_PER_DAY, Rate, rate_of
 from headway.fleet.stays import Stay, stay_of
 from headway.incidents import Loss
 from headway.ledger.intake import Stamped, occurred
+from headway.storage.store import EventStore
 
 _RUNS_SHOWN = 10
 """Runs of one node, the newest first, of which its health before and after is told."""
 
 
 class NodeHistories:
-    """Reads the histories of nodes; `service` holds ledgers, clocks and store."""
+    """Reads the histories of nodes."""
 
-    def __init__(self, service: Service) -> None:
-        self._service = service
+    def __init__(self, ledgers: Ledgers, clocks: NodeClocks, store: EventStore) -> None:
+        """Read runs from `ledgers`, and from the store only the samples around a run."""
+        self._ledgers = ledgers
+        self._clocks = clocks
+        self._store = store
         self._lock = threading.Lock()
         self._stays: dict[str, tuple[str, Stay]] = {}
 
     def all(self) -> dict[str, Any]:
         """Return every node, the one that surely fails most first, and the whole fleet's rate."""
-        found = [self._history(node, stays) for node, stays in self._by_node().items()]
+        found = self.known()
         failures = sum(one.rate.faults for one in found)
         exposure = sum(one.rate.node_days for one in found)
         return {
@@ -55,9 +59,8 @@ class NodeHistories:
 
     def _by_node(self) -> dict[str, list[Stay]]:
         """Return the stays of all runs by node; a node without any is there, too."""
-        ledgers = self._service.ledgers
-        found: dict[str, list[Stay]] = {node: [] for node in ledgers.nodes()}
-        for snapshot in ledgers.snapshots():
+        found: dict[str, list[Stay]] = {node: [] for node in self._ledgers.nodes()}
+        for snapshot in self._ledgers.snapshots():
             stay = self._known(snapshot)
             for node in stay.nodes:
                 found.setdefault(node, []).append(stay)
@@ -73,13 +76,13 @@ class NodeHistories:
             return stay
 
     def _history(self, node: str, stays: Sequence[Stay]) -> NodeHistory:
-        return node_history(node, self._stamped(self._service.ledgers.of_node(node)), stays)
+        return node_history(node, self._stamped(self._ledgers.of_node(node)), stays)
 
     def _stamped(self, envelopes: Iterable[Envelope]) -> list[Stamped]:
         """Put events on the collector's clock."""
         found = []
         for envelope in envelopes:
-            offset = self._service.node_clocks.offset(envelope.node, envelope.boot_id)
+            offset = self._clocks.offset(envelope.node, envelope.boot_id)
             shift = envelope.anchor + offset
             found.append(Stamped(occurred(envelope) + offset, shift, envelope, None))
         return sorted(found, key=lambda fact: fact.time)
@@ -88,14 +91,13 @@ class NodeHistories:
         """Return one run on a node and how the node's health changed over it."""
         stretches = stay.nodes[node]
         start, end = stretches[0].start, stretches[-1].end
-        store = self._service.store
         samples = [
             envelope
             for first, last in ((start - BEFORE, start), (max(start, end - BEFORE), end + AFTER))
-            for envelope in store.of_node(node, (GpuSample.name,), first, last)
+            for envelope in self._store.of_node(node, (GpuSample.name,), first, last)
         ]
         told = changes(
-            self._stamped(self._service.ledgers.of_node(node)), self._stamped(samples), start, end
+            self._stamped(self._ledgers.of_node(node)), self._stamped(samples), start, end
         )
         return {
             "run": stay.run,

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from headway.collector.ingest import Busy, Committer
 from headway.collector.ledgers import Ledgers
 from headway.collector.node_clocks import NodeClocks
+from headway.collector.node_histories import NodeHistories
 from headway.events import Envelope
 from headway.settings import CollectorSettings
 from headway.storage.store import EventStore
@@ -28,6 +29,7 @@ class Service:
         self.clock = clock
         self.node_clocks = NodeClocks()
         self._ledgers = Ledgers(clock)
+        self._node_histories = NodeHistories(self._ledgers, self.node_clocks, store)
         self._committer: Committer | None = None
         self._stopping = threading.Event()
         self._rebuilding: threading.Thread | None = None
@@ -50,9 +52,18 @@ class Service:
         Raises:
             Busy: they are not rebuilt yet, and half a ledger is a wrong one.
         """
-        if self._committer is None:
-            raise Busy("the collector is not ready yet: ledgers are being rebuilt")
+        _ = self.committer
         return self._ledgers
+
+    @property
+    def node_histories(self) -> NodeHistories:
+        """Return the histories of nodes.
+
+        Raises:
+            Busy: the ledgers are not rebuilt yet.
+        """
+        _ = self.committer
+        return self._node_histories
 
     @property
     def ready(self) -> bool:

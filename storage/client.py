@@ -203,8 +203,8 @@ class CollectorClient:
             )
         kind: type[CollectorError] = CollectorRefused
         if response.status_code == httpx.codes.NOT_FOUND:
-            about = path.removeprefix("/api/v1/").partition("/")[0]
-            kind = {"incidents": UnknownIncident, "nodes": UnknownNode}.get(about, UnknownRun)
+            one_of = path.removeprefix("/api/v1/").rpartition("/")[0].partition("/")[0]
+            kind = {"incidents": UnknownIncident, "nodes": UnknownNode}.get(one_of, UnknownRun)
         raise kind(str(answer["error"]), str(answer.get("next", "")))
 
 

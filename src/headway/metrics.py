@@ -274,6 +274,20 @@ METRICS: Mapping[str, Metric] = {
             description="Ranges of sequence numbers that are missing between stored ones.",
         ),
         Metric(
+            name="headway_node_failures_total",
+            kind="counter",
+            description="Failures of the node: GPU faults that ask for a reset, a reboot or a "
+            "replacement, and incidents that are blamed on it.",
+            labels=("node",),
+        ),
+        Metric(
+            name="headway_node_lost_gpu_seconds",
+            kind="gauge",
+            description="GPU time that the incidents blamed on the node have cost all runs.",
+            unit="seconds",
+            labels=("node",),
+        ),
+        Metric(
             name="headway_clock_offset_seconds",
             kind="gauge",
             description="Collector's clock minus the clock that stamps the node's events.",

@@ -186,3 +186,11 @@ def test_a_node_without_a_run_has_faults_and_no_rate(tmp_path: Path) -> None:
         assert (one["failures"], one["repeats"], one["runs"]) == (2, True, [])
         assert one["per_1000_node_days"]["rate"] is None
         assert collector.client.nodes()["fleet"]["rate"] is None
+
+
+def test_prometheus_hears_of_failures_and_of_the_gpu_time_lost(collector: Running) -> None:
+    text = collector.http.get("/metrics").text
+    (incident,) = collector.client.incidents()
+    lost = incident["lost_gpu_ns"] / 1e9
+    assert 'headway_node_failures_total{node="node-a"} 1.0' in text
+    assert f'headway_node_lost_gpu_seconds{{node="node-a"}} {lost}' in text
