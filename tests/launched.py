@@ -2,13 +2,16 @@
 
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 from agent_process import clean_environment
-from headway.events import Envelope
+from headway.events import Envelope, Event
 from headway.exporter.spool import START, SpoolReader, spools
 from recording import environment
+
+E = TypeVar("E", bound=Event)
 
 NOBODY = "http://127.0.0.1:9"
 """An endpoint at which no collector can answer."""
@@ -39,6 +42,11 @@ def launched(
         timeout=120,
         **options,
     )
+
+
+def of(envelopes: Iterable[Envelope], kind: type[E]) -> list[E]:
+    """Return the events of one kind."""
+    return [item.event for item in envelopes if isinstance(item.event, kind)]
 
 
 def spooled(folder: Path) -> list[Envelope]:

@@ -68,20 +68,20 @@ class Child:
         except OSError as error:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
             raise _not_started(command[0], error) from error
-        self.status: int | None = None
-        """Exit status as a shell gives it, once it ended."""
+        self.code: int | None = None
+        """How it ended, negative for a signal."""
         for relay in self._relays:
             relay.started()
 
     def wait(self, signalled: Callable[[int, bool], None]) -> int:
-        """Pass signals on until the command ends; return its exit status.
+        """Pass signals on until the command ends; return how, negative for a signal.
 
         `signalled` is told each of them, and whether the terminal sent it.
         """
-        while self.status is None:
+        while self.code is None:
             info = signal.sigwaitinfo(_WAITED)
             self._reap()
-            if info.si_signo == signal.SIGCHLD or self.status is not None:
+            if info.si_signo == signal.SIGCHLD or self.code is not None:
                 continue
             by_terminal = info.si_code > _BY_KERNEL
             if info.si_signo == signal.SIGWINCH:
@@ -95,13 +95,17 @@ class Child:
             os.kill(self.process_id, info.si_signo)
         for relay in self._relays:
             relay.finish()
-        return self.status
+        return self.code
 
     def _reap(self) -> None:
         ended, status = os.waitpid(self.process_id, os.WNOHANG)
         if ended:
-            code = os.waitstatus_to_exitcode(status)
-            self.status = 128 - code if code < 0 else code
+            self.code = os.waitstatus_to_exitcode(status)
+
+
+def exit_status(code: int) -> int:
+    """Return the exit status with which a shell tells how a command ended."""
+    return 128 - code if code < 0 else code
 
 
 def open_streams() -> list[int]:

@@ -86,6 +86,7 @@ class Observer:
         self._nested: dict[str, int] = {}
         self._read: set[Path] = set()
         self._cycles: dict[Path, Cycle] = {}
+        self._own: tuple[int, int] | None = None
         self._over = threading.Event()
         self._threads = [
             threading.Thread(target=run, name="headway observer", daemon=True)
@@ -107,12 +108,17 @@ class Observer:
         """Take a signal that this process got; may be called by any thread."""
         self._signals.append((time.monotonic_ns(), number, by_terminal))
 
-    def finish(self, seconds: float) -> None:
-        """Tell all that is known now that the command is over, within so many seconds."""
+    def finish(self, process_id: int, code: int, seconds: float) -> None:
+        """Tell all that is known now that the command is over, within so many seconds.
+
+        The command may be a rank itself, and how it ended is known for certain.
+        """
         deadline = time.monotonic() + seconds
+        self._own = (process_id, code)
         self._over.set()
         for thread in self._threads:
-            thread.join(max(deadline - time.monotonic(), 0.0))
+            if thread.is_alive():
+                thread.join(max(deadline - time.monotonic(), 0.0))
 
     def _wait_for_ends(self) -> None:
         while not self._over.is_set():
@@ -142,6 +148,9 @@ class Observer:
         """Take one look; a final one waits for nothing more."""
         for process in self.ranks.look():
             self._arrived(process)
+        own = None if self._own is None else self.ranks.by_process(self._own[0])
+        if own is not None and self._own is not None:
+            own.code = self._own[1]
         self.oom.look(time.monotonic_ns())
         self._hear_all()
         self._read_cycles()

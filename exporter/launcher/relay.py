@@ -6,6 +6,7 @@ same file, so that their order stays.
 """
 
 import fcntl
+import logging
 import os
 import select
 import struct
@@ -14,6 +15,8 @@ import threading
 from collections.abc import Callable
 
 from headway.exporter.launcher.lines import LONGEST, MARKS
+
+_log = logging.getLogger(__name__)
 
 _CHUNK = 64 * 1024
 _QUIET = 100
@@ -148,7 +151,10 @@ class Lines:
 
     def _tell(self, line: bytes) -> None:
         if MARKS.search(line):
-            self._told(line[:LONGEST].decode("utf-8", "replace").rstrip("\r"))
+            try:
+                self._told(line[:LONGEST].decode("utf-8", "replace").rstrip("\r"))
+            except Exception:
+                _log.exception("a line of the command could not be read: %r", line[:LONGEST])
 
 
 def write_all(target: int, chunk: bytes) -> bool:

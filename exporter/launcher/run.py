@@ -15,13 +15,15 @@ from logging.handlers import RotatingFileHandler
 from pathlib import Path
 
 from headway.exporter.launcher.channel import Channel
-from headway.exporter.launcher.child import Child, StartError, open_streams, pause
+from headway.exporter.launcher.child import Child, StartError, exit_status, open_streams, pause
 from headway.exporter.launcher.entering import entered
 from headway.exporter.launcher.observer import Observer
 from headway.exporter.launcher.ranks import MARK
 from headway.exporter.launcher.shipping_thread import ShippingThread
 from headway.exporter.spool_layout import spool_folder
 from headway.settings import AgentSettings
+
+_log = logging.getLogger(__name__)
 
 LOG = "run.log"
 """File in the folder of the spools: a command's own output stays as it is."""
@@ -32,12 +34,23 @@ _LAST_LOOK = 1.0
 """Seconds within which the observer tells what is left to tell."""
 
 
-def main(settings: AgentSettings, command: Sequence[str]) -> int:
+def main(settings: AgentSettings | None, command: Sequence[str]) -> int:
     """Run a command under the agent; return its exit status as a shell gives it.
 
-    127 stands for a command that is not there, 126 for one that cannot be executed.
+    127 stands for a command that is not there, 126 for one that cannot be executed. Without
+    settings it runs alone.
     """
     streams = open_streams()
+    try:
+        if settings is not None:
+            return _watched(settings, command, streams)
+        return exit_status(Child(command, os.environ, streams, _ignore).wait(_ignore))
+    except StartError as error:
+        print(f"headway run: {error}", file=sys.stderr)
+        return error.status
+
+
+def _watched(settings: AgentSettings, command: Sequence[str], streams: Sequence[int]) -> int:
     folder = spool_folder(settings.spool).absolute()
     try:
         with _log_file(folder):
@@ -48,12 +61,7 @@ def main(settings: AgentSettings, command: Sequence[str]) -> int:
             "recorded; name another with --spool or HEADWAY_SPOOL",
             file=sys.stderr,
         )
-    except StartError as error:
-        return _refused(error)
-    try:
-        return Child(command, os.environ, streams, _ignore).wait(_ignore)
-    except StartError as error:
-        return _refused(error)
+        return main(None, command)
 
 
 def _observed(
@@ -61,31 +69,34 @@ def _observed(
 ) -> int:
     mark = uuid.uuid4().hex
     environment = {**os.environ, "HEADWAY_SPOOL": str(folder), MARK: mark}
-    channel = Channel()
-    observer = Observer(folder, mark, environment, channel)
-    shipping = ShippingThread(settings, folder, observer.ranks)
-    shipping.claim()
     try:
+        channel = Channel()
+        observer = Observer(folder, mark, environment, channel)
+        shipping = ShippingThread(settings, folder, observer.ranks)
+        shipping.claim()
         inside = entered(command, channel.writing_end)
+    except Exception as error:
+        _log.exception("the command runs alone")
+        print(f"headway run: {error}; nothing is recorded", file=sys.stderr)
+        return main(None, command)
+    try:
         child = Child(inside or command, environment, streams, observer.hear)
     except StartError:
         shipping.release()
         raise
-    channel.started()
-    observer.start()
-    shipping.start()
-    status = child.wait(observer.signalled)
+    try:
+        channel.started()
+        observer.start()
+        shipping.start()
+    except Exception:
+        _log.exception("the command runs without some of its observers")
+    code = child.wait(observer.signalled)
     deadline = time.monotonic() + _LONGEST_DELAY
-    observer.finish(_LAST_LOOK)
+    observer.finish(child.process_id, code, _LAST_LOOK)
     if not shipping.finish(deadline, pause):
         # The thread may be in the middle of a request; what it left unsaid is in the spools.
-        os._exit(status)
-    return status
-
-
-def _refused(error: StartError) -> int:
-    print(f"headway run: {error}", file=sys.stderr)
-    return error.status
+        os._exit(exit_status(code))
+    return exit_status(code)
 
 
 def _ignore(*_: object) -> None:

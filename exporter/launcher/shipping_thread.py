@@ -65,7 +65,7 @@ class ShippingThread:
         takes something. `pause` waits, and returns True where somebody wants an end at once.
         """
         thread = self._thread
-        if thread is None:
+        if thread is None or not thread.is_alive():
             return True
         if self._agent is None and not spools(self._folder):
             return False  # it is still being imported, and there is nothing to ship

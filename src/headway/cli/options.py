@@ -2,7 +2,7 @@
 
 import argparse
 import dataclasses
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import TypeVar
 
 from headway.settings import Settings, load, options
@@ -32,12 +32,18 @@ def add_settings(
         )
 
 
-def settings_of(declaration: type[S], arguments: argparse.Namespace) -> S:
+def settings_of(
+    declaration: type[S],
+    arguments: argparse.Namespace,
+    environment: Mapping[str, str] | None = None,
+) -> S:
     """Return the settings of one process as the arguments, environment and file give them.
+
+    `environment` is the process's own by default.
 
     Raises:
         SettingError: a value that does not fit.
     """
     names = {field.name for field in dataclasses.fields(declaration)}  # type: ignore[arg-type]
     given = {name: value for name, value in vars(arguments).items() if name in names}
-    return load(declaration, given)
+    return load(declaration, given, environment)

@@ -1,11 +1,12 @@
 """`headway run`: a launcher under the node agent."""
 
 import argparse
+import sys
 from typing import Any
 
 from headway.cli.options import add_settings, settings_of
 from headway.cli.refusal import Refusal
-from headway.settings import AgentSettings
+from headway.settings import AgentSettings, SettingError
 
 
 def add(subparsers: Any) -> None:
@@ -36,7 +37,13 @@ def run(arguments: argparse.Namespace) -> int:
     command = words[1:] if words[:1] == ["--"] else words
     if not command:
         raise Refusal("no command to run", "name it after `--`: headway run -- torchrun train.py")
-    settings = settings_of(AgentSettings, arguments)
+    settings_of(AgentSettings, arguments, environment={})  # what was typed has to be right
+    settings: AgentSettings | None = None
+    try:
+        settings = settings_of(AgentSettings, arguments)
+    except SettingError as error:
+        # What a job's environment holds keeps no training from starting.
+        print(f"headway run: {error}; nothing is recorded", file=sys.stderr)
     from headway.exporter.launcher.run import main
 
     return main(settings, command)
