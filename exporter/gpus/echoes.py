@@ -11,9 +11,10 @@ from headway.exporter.node_sink import NodeSink
 from headway.kernel_log.addresses import pci_address
 
 PATIENCE = 10_000_000_000
-"""For so many ns an Xid of NVML waits for its line in the kernel's log."""
-SAME = 60_000_000_000
-"""A line this many ns before NVML's Xid still is the same one."""
+"""For so many ns an Xid of NVML waits for its line: a burst of lines is told within 5 s."""
+SAME = 600_000_000_000
+"""A line this many ns before NVML's Xid still tells of it: a burst of lines, which is told at its
+beginning, lasts up to 5 minutes, and that of a GPU that fell off the bus has gaps as long."""
 _MOST = 10_000
 
 
