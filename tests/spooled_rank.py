@@ -20,6 +20,7 @@ class Rank:
         *,
         behind: int = 0,
         run: str = "llama-7",
+        shared: bool = False,
     ) -> None:
         """Create its spool; its wall clock is `behind` by so many ns."""
         producer = Producer(
@@ -31,7 +32,7 @@ class Rank:
             boot_id=boot_id(),
             process_id=4242,
         )
-        self.writer = SpoolWriter(folder, producer, limit)
+        self.writer = SpoolWriter(folder, producer, limit, shared=shared)
         self.writer.slots[Slot.ATTEMPT] = 7
         self.folder = folder / producer.producer
         self.producer = producer.producer
