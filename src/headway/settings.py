@@ -68,6 +68,10 @@ class AgentSettings(Settings):
     ] = 60.0
     host: Annotated[str, "Address of the agent's own metrics."] = "127.0.0.1"
     port: Annotated[int, "Port of the agent's own metrics; 0 chooses a free one."] = 8751
+    metrics_endpoint: Annotated[
+        str | None, "Address of an OTLP receiver to which the metrics are pushed as well."
+    ] = None
+    metrics_interval: Annotated[float, "Seconds between two pushes of the metrics."] = 15.0
     state: Annotated[Path | None, "Folder for what the agent remembers; default: the spools'."] = (
         None
     )
@@ -91,6 +95,12 @@ class AgentSettings(Settings):
     gpu_policy: Annotated[
         Path | None, "TOML file with the site's own classes of GPU faults; default: none."
     ] = None
+    otlp_metrics: Annotated[
+        str | None,
+        "Address that metrics are pushed to by OTLP, such as http://collector:4318/v1/metrics; "
+        "default: none.",
+    ] = None
+    otlp_metrics_interval: Annotated[float, "Seconds between two pushes of metrics."] = 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -271,7 +281,7 @@ def _unmet(option: Option, value: Any) -> str | None:
     if option.name == "gpu_exporters":
         fits = all(re.match(r"https?://[^/\s]", each.strip()) for each in value.split(","))
         return None if fits else "addresses like http://127.0.0.1:9400/metrics"
-    if option.name == "endpoint":
+    if option.name in ("endpoint", "otlp_metrics"):
         fits = re.match(r"https?://[^/\s]", value) is not None
         return None if fits else "an address like http://collector:8750"
     if option.kind in (int, float):
