@@ -6,10 +6,10 @@ function, and one that cannot be copied is replaced. NVRx also reads the functio
 and fails on many; the function that it is given here has none but the one that it needs.
 """
 
-import copy
 import inspect
 from collections.abc import Callable
-from typing import Any, NoReturn, get_args, get_type_hints
+from dataclasses import asdict, dataclass
+from typing import Any, NoReturn, get_args
 
 from nvidia_resiliency_ext.inprocess import CallWrapper  # type: ignore[import-untyped]
 
@@ -53,9 +53,10 @@ def watched(
 
 def _wanted(function: Callable[..., Any]) -> list[str]:
     """Return the arguments that are annotated with NVRx's class, or as optional of it."""
-    annotated = function if inspect.isroutine(function) else type(function).__call__
     try:
-        hints = get_type_hints(annotated)
+        parameters = inspect.signature(function, eval_str=True).parameters
+    except ValueError:  # a function of C says nothing of its arguments
+        return []
     except Exception as error:  # whatever evaluating a stranger's text raises
         raise TypeError(
             f"the annotations of {getattr(function, '__qualname__', function)!s} cannot be "
@@ -65,14 +66,21 @@ def _wanted(function: Callable[..., Any]) -> list[str]:
         ) from error
     return [
         name
-        for name, hint in hints.items()
-        if name != "return" and (hint is CallWrapper or CallWrapper in get_args(hint))
+        for name, parameter in parameters.items()
+        if parameter.annotation is CallWrapper or CallWrapper in get_args(parameter.annotation)
     ]
+
+
+@dataclass
+class _State:
+    """Stands for NVRx's state, which is copied by `dataclasses.asdict`."""
+
+    fn_exception: Exception
 
 
 def _reraise(error: Exception) -> NoReturn:
     try:
-        copy.deepcopy(error)
+        asdict(_State(error))
     except Exception:  # whatever the copy of a stranger's exception raises
         kind = f"{type(error).__module__}.{type(error).__qualname__}"
         raise WorkloadError(f"{kind}: {error}") from error

@@ -5,11 +5,14 @@ import os
 import socket
 import subprocess
 import sys
+import threading
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Optional
 
 import pytest
 
@@ -23,6 +26,7 @@ from headway.events import (
     Note,
     RestartBudget,
     RestartPhase,
+    StopAnnounced,
 )
 from headway.exporter.nvrx.interruptions import Interruptions
 from nvrx_versions import INSTALLED, python_path, versions
@@ -30,6 +34,8 @@ from recording import events, of, record
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", FutureWarning)  # torch about pynvml
+    from nvidia_resiliency_ext.inprocess.state import State  # type: ignore[import-untyped]
+
     from headway.exporter.nvrx import slots, workload
     from headway.exporter.nvrx.hooks import Hooks
 
@@ -362,16 +368,114 @@ def test_annotations_that_cannot_be_evaluated_are_refused_with_the_next_step(
         Hooks(record(tmp_path)).watched(train)
 
 
-def test_a_training_that_is_an_object_is_given_the_wrapper_where_it_asks_for_it(
-    tmp_path: Path,
-) -> None:
-    class Training:
-        def __call__(self, factor: int, wrapper: workload.CallWrapper | None = None) -> object:
-            return factor, wrapper
+class Training:
+    def __call__(self, factor: int, wrapper: workload.CallWrapper | None = None) -> object:
+        return factor, wrapper
 
-    watched = Hooks(record(tmp_path)).watched(Training())
+    def method(self, factor: int, wrapper: "Optional[workload.CallWrapper]" = None) -> object:  # noqa: UP045
+        return factor, wrapper
+
+
+@pytest.mark.parametrize(
+    "training", [Training(), Training().method, partial(Training().method), partial(Training())]
+)
+def test_any_callable_is_given_the_wrapper_where_it_asks_for_it(
+    tmp_path: Path, training: Callable[..., object]
+) -> None:
+    watched = Hooks(record(tmp_path)).watched(training)
 
     assert watched(3, _call_wrapper="the wrapper") == (3, "the wrapper")
+
+
+@pytest.mark.parametrize("training", [print, lambda *given: print(*given)])
+def test_what_asks_for_no_wrapper_is_given_none(
+    tmp_path: Path, training: Callable[..., object], capsys: pytest.CaptureFixture[str]
+) -> None:
+    Hooks(record(tmp_path)).watched(training)("trained", _call_wrapper="the wrapper")
+
+    assert capsys.readouterr().out == "trained\n"
+
+
+class ExoticError(Exception):
+    """Cannot be copied: its arguments are not those of its constructor."""
+
+    def __init__(self, first: int, second: int) -> None:
+        super().__init__(f"{first} {second}")
+
+
+@dataclass(kw_only=True)
+class FieldsError(Exception):
+    """Has fields, which NVRx copies one by one: it can copy this one, but `copy` could not."""
+
+    part: object
+
+
+class SelfishError(Exception):
+    """Raises something of its own when it is copied."""
+
+    def __deepcopy__(self, memo: object) -> None:
+        raise OSError("no copies")
+
+
+def raising(error: BaseException) -> Callable[[], None]:
+    def train() -> None:
+        raise error
+
+    return train
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ExoticError(1, 2),
+        FieldsError(part=threading.Lock()),
+        ValueError(threading.Lock()),
+        SelfishError("no"),
+    ],
+)
+def test_an_exception_that_nvrx_could_not_copy_is_recorded_and_replaced(
+    tmp_path: Path, error: Exception
+) -> None:
+    state = State(rank=0, world_size=1, fn_exception=error)
+    with pytest.raises((TypeError, OSError)):
+        state.freeze()
+
+    with pytest.raises(workload.WorkloadError, match=type(error).__name__) as raised:
+        Hooks(record(tmp_path)).watched(raising(error))()
+
+    assert raised.value.__cause__ is error
+    state.fn_exception = raised.value
+    state.freeze()
+    (fault,) = of(tmp_path, Fault)
+    assert str(fault.exception).endswith(type(error).__name__)
+    assert "in train" in str(fault.traceback)
+
+
+@pytest.mark.parametrize("error", [ValueError("plain"), FieldsError(part="plain")])
+def test_an_exception_that_nvrx_can_copy_is_raised_as_it_is(
+    tmp_path: Path, error: Exception
+) -> None:
+    with pytest.raises(type(error)) as raised:
+        Hooks(record(tmp_path)).watched(raising(error))()
+
+    assert raised.value is error
+
+
+def test_an_interrupt_is_recorded_and_goes_on(tmp_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        Hooks(record(tmp_path)).watched(raising(KeyboardInterrupt()))()
+
+    assert [one.reason for one in of(tmp_path, StopAnnounced)] == ["operator"]
+
+
+def test_what_follows_from_an_abort_is_no_fault_of_its_own(tmp_path: Path) -> None:
+    hooks = Hooks(record(tmp_path))
+    options = hooks.options(abort=None)
+    options["abort"](SimpleNamespace(iteration=0))
+    with pytest.raises(RuntimeError, match="closed by peer"):
+        hooks.watched(raising(RuntimeError("Connection closed by peer")))()
+
+    assert of(tmp_path, Fault) == []
 
 
 def test_local_rank_is_hidden_only_while_a_wrapper_is_made_without_gpus(

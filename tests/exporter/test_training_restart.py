@@ -1,6 +1,5 @@
-"""The in-process adapter: who is to blame, which connections are gloo's, what can be copied."""
+"""The in-process adapter: who is to blame, and which connections are gloo's."""
 
-import copy
 import socket
 import threading
 import warnings
@@ -14,7 +13,7 @@ from headway.exporter.nvrx.interruptions import culprit
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", FutureWarning)  # torch about pynvml
-    from headway.exporter.nvrx import in_process, workload
+    from headway.exporter.nvrx import in_process
 
 
 @pytest.mark.parametrize(
@@ -37,29 +36,6 @@ def test_the_rank_that_is_gone_outweighs_its_victims(
     records: list[tuple[int, str]], terminated: set[int], expected: tuple[int, str] | None
 ) -> None:
     assert culprit(records, terminated) == expected
-
-
-class ExoticError(Exception):
-    """Cannot be copied: its arguments are not those of its constructor."""
-
-    def __init__(self, first: int, second: int) -> None:
-        super().__init__(f"{first} {second}")
-
-
-def test_an_exception_that_nvrx_could_not_copy_is_replaced() -> None:
-    with pytest.raises(TypeError):
-        copy.deepcopy(ExoticError(1, 2))
-    with pytest.raises(workload.WorkloadError, match=r"ExoticError: 1 2") as raised:
-        workload._reraise(ExoticError(1, 2))
-    assert isinstance(raised.value.__cause__, ExoticError)
-    copy.deepcopy(raised.value)
-
-
-def test_an_ordinary_exception_is_raised_as_it_is() -> None:
-    error = ValueError("plain")
-    with pytest.raises(ValueError, match="plain") as raised:
-        workload._reraise(error)
-    assert raised.value is error
 
 
 @pytest.fixture
