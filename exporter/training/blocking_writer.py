@@ -7,7 +7,7 @@ from typing import Any
 from torch.distributed.checkpoint.api import CheckpointException
 from torch.distributed.checkpoint.state_dict_saver import save
 
-from headway.exporter.training.writer import Done, bytes_in
+from headway.exporter.training.writer import Done, bytes_in, first_failure
 
 
 class BlockingWriter:
@@ -32,7 +32,7 @@ class BlockingWriter:
         try:
             metadata = save(state, checkpoint_id=path)
         except CheckpointException as error:  # a BaseException, which would end the program
-            raise OSError(f"{path}: {error}") from error
+            raise OSError(f"{path}: {first_failure(error)}") from error
         self._complete.append(lambda: done(None, bytes_in(metadata)))
 
     def poll(self, *, blocking: bool = False) -> None:

@@ -27,7 +27,7 @@ from headway.events import (
 )
 from headway.exporter.recorder import Recorder
 from headway.exporter.training.injector import FaultInjector, InjectedFaultError
-from headway.exporter.training.writer import Done, stage
+from headway.exporter.training.writer import Done, first_failure, stage
 
 _NAME = re.compile(r"step-(\d+)")
 _METADATA = ".metadata"
@@ -256,7 +256,9 @@ def _load(state: Any, path: Path) -> str | None:
     reason = None
     try:
         load(state, checkpoint_id=path)
-    except (Exception, CheckpointException) as error:  # a damaged file can raise anything
+    except CheckpointException as error:  # a BaseException
+        reason = first_failure(error)
+    except Exception as error:  # a damaged file can raise anything
         reason = f"{type(error).__name__}: {error}"
     reasons: list[str | None] = [None] * dist.get_world_size()
     # Fails where a peer is gone: then the file is not to blame, and nothing is recorded.

@@ -105,7 +105,7 @@ class BackgroundWriter:
                 state, writer, planner=DefaultSavePlanner()
             )
         except CheckpointException as error:  # a BaseException, which would end the program
-            raise OSError(f"{path}: {error}") from error
+            raise OSError(f"{path}: {first_failure(error)}") from error
         function, preload, arguments = writer.get_save_function_and_args()
         if function is not None:
             # The last argument asks for a copy from the GPU that ends in a CUDA call.
@@ -203,6 +203,13 @@ def _finalize(writer: Any, metadata: Any, wrapper: Any, done: Done) -> None:
             except OSError as error:
                 verdict = f"metadata: {error}"
     done(wrapper.broadcast_object(verdict), size)
+
+
+def first_failure(error: CheckpointException) -> str:
+    """Return what went wrong on the first rank that failed, without the traceback of each."""
+    for rank, (failure, _) in error.failures.items():
+        return f"rank {rank}: {type(failure).__name__}: {failure}"
+    return str(error)
 
 
 def bytes_in(metadata: Any) -> int:

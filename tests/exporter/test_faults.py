@@ -1,10 +1,18 @@
 """The seeded fault schedule and its memory."""
 
+import os
 from pathlib import Path
 
 import pytest
 
-from headway.exporter.training.faults import PlannedFault, schedule
+from headway.exporter.training.faults import (
+    BREAKS_SAVES,
+    MOMENTS,
+    STAGED,
+    PlannedFault,
+    schedule,
+    single,
+)
 from headway.exporter.training.injector import FaultInjector, InjectedFaultError
 
 PUBLISHED = {
@@ -118,3 +126,104 @@ def test_a_fault_of_another_rank_leaves_this_one_alone(tmp_path: Path) -> None:
     rank = Rank(0, tmp_path)
     assert [rank.strikes(step) for step in range(9)] == [None] * 9
     assert rank.announced == []
+
+
+SINGLE = {
+    "kind": "exception",
+    "at": None,
+    "rank": None,
+    "step": None,
+    "max_steps": 40,
+    "world_size": 2,
+    "checkpoint_every": 10,
+    "evaluate_every": 7,
+}
+
+
+@pytest.mark.parametrize(
+    ("asked", "planned"),
+    [
+        ({}, PlannedFault(step=15, rank=1, type="exception", at="step")),
+        ({"at": "startup"}, PlannedFault(step=0, rank=1, type="exception", at="startup")),
+        ({"at": "load"}, PlannedFault(step=0, rank=1, type="exception", at="load")),
+        ({"at": "load", "step": 1}, PlannedFault(step=1, rank=1, type="exception", at="load")),
+        (
+            {"kind": "checkpoint_torn", "rank": 0},
+            PlannedFault(step=15, rank=0, type="checkpoint_torn", at="save"),
+        ),
+        ({"max_steps": 5}, PlannedFault(step=4, rank=1, type="exception", at="step")),
+    ],
+)
+def test_a_single_fault_strikes_the_last_rank_between_two_checkpoints_unless_told_otherwise(
+    asked: dict[str, object], planned: PlannedFault
+) -> None:
+    assert single(**{**SINGLE, **asked}) == planned
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        ({"kind": "meteor"}, "unknown fault 'meteor'; known: exception, hang"),
+        ({"at": "noon"}, "cannot strike at 'noon'; known: startup, load"),
+        ({"kind": "checkpoint_fail", "at": "step"}, "strikes at a save, not at step"),
+        ({"at": "evaluation", "evaluate_every": 0}, "needs --evaluate-every"),
+        ({"rank": 2}, "no rank 2 to strike; choose one of 0 to 1"),
+        ({"rank": -1}, "no rank -1"),
+        ({"step": 40}, "at step after step 40 of 40; choose 0 to 39"),
+        ({"at": "startup", "step": 3}, "choose 0$"),
+    ],
+)
+def test_a_single_fault_that_can_never_strike_is_refused(
+    asked: dict[str, object], words: str
+) -> None:
+    with pytest.raises(ValueError, match=words):
+        single(**{**SINGLE, **asked})
+
+
+def planned(kind: str, at: str, *, step: int = 3) -> tuple[PlannedFault, ...]:
+    return (PlannedFault(step=step, rank=1, type=kind, at=at),)
+
+
+@pytest.mark.parametrize("at", MOMENTS)
+def test_a_fault_strikes_at_its_own_moment_only(tmp_path: Path, at: str) -> None:
+    rank = Rank(1, tmp_path, planned("exception", at))
+    for other in MOMENTS:
+        if other != at:
+            assert rank.strikes(9, other) is None
+    assert rank.strikes(2, at) is None
+    assert rank.strikes(9, at) == 3
+    assert rank.strikes(9, at) is None
+
+
+@pytest.mark.parametrize("kind", STAGED)
+def test_what_a_process_cannot_do_to_itself_is_waited_for_until_the_stop(
+    tmp_path: Path, kind: str
+) -> None:
+    rank = Rank(1, tmp_path, planned(kind, "step"))
+    assert rank.strikes(3) is None
+    assert len(rank.waits) == 3
+    assert rank.strikes(4) is None
+    assert len(rank.waits) == 3
+
+
+def test_the_mark_of_a_fault_names_the_process_that_it_struck(tmp_path: Path) -> None:
+    Rank(1, tmp_path, planned("preemption", "step")).strikes(3)
+    (mark,) = tmp_path.iterdir()
+    assert mark.name == "step-000003-rank-1-preemption"
+    assert mark.read_text() == f"{os.getpid()}\n"
+
+
+@pytest.mark.parametrize("kind", BREAKS_SAVES)
+def test_every_rank_knows_of_a_threatened_save_and_one_breaks_it_once(
+    tmp_path: Path, kind: str
+) -> None:
+    one, other = (Rank(rank, tmp_path, planned(kind, "save")) for rank in (1, 0))
+    assert one.strikes(9, "save") is None
+    assert not one.injector.threatens(kind, 2)
+    assert one.injector.threatens(kind, 3)
+    assert other.injector.threatens(kind, 3)
+    assert not other.injector.breaks(kind, 3)
+    assert one.injector.breaks(kind, 3)
+    assert one.announced == [f"injecting {kind} planned at save after step 3 into rank 1"]
+    assert not other.injector.threatens(kind, 4)
+    assert not one.injector.breaks(kind, 4)

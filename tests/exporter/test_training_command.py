@@ -23,6 +23,9 @@ def test_without_a_launcher_it_says_which_one_to_use(
         (["--faults", "400"], "ask for at most 390"),
         (["--faults", "1", "--fault-weights", "1,2"], "1 fault types with 2 weights"),
         (["--faults", "1", "--fault-weights", "heavy"], "heavy"),
+        (["--fault", "exception", "--fault-at", "evaluation"], "needs --evaluate-every"),
+        (["--fault", "checkpoint_torn", "--fault-at", "load"], "strikes at a save, not at load"),
+        (["--fault", "hang", "--fault-rank", "2"], "choose one of 0 to 1"),
     ],
 )
 def test_faults_that_cannot_be_planned_end_it_with_a_sentence(
