@@ -392,4 +392,5 @@ VERBS: dict[str, Any] = {
     "acknowledged": _alone(lambda a, o: e.IncidentAcknowledged(incident=a[0], author=o["by"])),
     "note": _alone(lambda a, o: e.Note(text=a[0])),
     "clock": _alone(lambda a, o: e.Clock(offset=seconds(a[0]))),
+    "node_clock": _of_node(lambda a, o: e.Clock(offset=seconds(a[0]))),
 }

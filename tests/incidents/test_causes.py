@@ -93,6 +93,60 @@ def test_a_node_of_which_nothing_is_heard_while_the_others_tell_of_the_end_is_lo
     assert (incident.cause, incident.suspect_node) == ("node_lost", "node-b")
 
 
+def test_a_rank_that_leaves_because_of_a_dead_peer_is_not_the_cause():
+    incident = broken(
+        """
+        0      attempt A launcher world=8 rank=0..7
+        0-100  steps 1-100 rank=0..7
+        100.2  fault exception rank=0..3 exception=ConnectionResetError
+        101    exit rank=0..3 code=1
+        105    attempt B launcher world=8 rank=0..7
+        """
+    )
+    assert (incident.cause, incident.suspect_node) == ("node_lost", "node-b")
+    assert incident.suspect_rank is None
+
+
+LOSS = """
+0      attempt A in_process world=8 rank=0..7
+0      node_clock 0 node=node-a
+0-100  steps 1-100 rank=0..7
+110    fault lost_rank rank=0 suspect=4
+110    ended rank=0..3
+"""
+NEXT = "111 attempt B in_process world=4 rank=0..3"
+
+
+def test_a_node_whose_agent_tells_nothing_of_a_missing_rank_is_lost():
+    incident = broken(LOSS + "0 node_clock 0 node=node-b\n" + NEXT)
+    assert (incident.cause, incident.suspect_node) == ("node_lost", "node-b")
+    assert incident.suspect_rank is None
+
+
+def test_a_missing_rank_of_whose_end_its_agent_tells_was_killed():
+    incident = broken(LOSS + "0 node_clock 0 node=node-b\n100.1 exit rank=4 signal=9\n" + NEXT)
+    assert (incident.cause, incident.suspect_rank) == ("killed", 4)
+
+
+def test_a_missing_rank_of_a_node_that_never_had_an_agent_was_killed():
+    incident = broken(LOSS + NEXT)
+    assert (incident.cause, incident.suspect_rank) == ("killed", 4)
+
+
+def test_a_scheduler_that_stops_the_rest_of_a_job_whose_node_is_lost_preempts_nothing():
+    incident = broken(
+        """
+        0      attempt A scheduler world=8 rank=0..7
+        0      node_clock 0 node=node-b
+        0-100  steps 1-100 rank=0..7
+        101    stop sigterm rank=0..3
+        103    exit rank=0..3 code=143
+        105    attempt B scheduler world=8 rank=0..7
+        """
+    )
+    assert (incident.cause, incident.suspect_node) == ("node_lost", "node-b")
+
+
 def test_a_run_that_just_stops_lost_no_node():
     incident = broken(
         """

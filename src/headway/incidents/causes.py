@@ -73,8 +73,11 @@ def of_fault(seen: Seen, fault: Fault, phase: str | None) -> Evidence:
     )
 
 
-def of_exit(seen: Seen, exit_: RankExited | AttemptEnded) -> Evidence:
-    """Return a rank's own exit as evidence."""
+def of_exit(seen: Seen, exit_: RankExited | AttemptEnded, *, is_echo: bool = False) -> Evidence:
+    """Return a rank's own exit as evidence.
+
+    `is_echo` says that it had told nothing but echoes: with a code of its own it left for them.
+    """
     if exit_.signal is not None:
         by_kernel = isinstance(exit_, RankExited) and exit_.by == "kernel"
         words = f"ended by signal {exit_.signal}"
@@ -94,6 +97,7 @@ def of_exit(seen: Seen, exit_: RankExited | AttemptEnded) -> Evidence:
         node=seen.node,
         observer=seen.rank,
         signature=words,
+        echo=is_echo and cause == "exception",
         attempt=seen.attempt,
         sources=seen.sources,
     )

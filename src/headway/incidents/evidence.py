@@ -49,7 +49,7 @@ def failure(reading: Reading, position: int) -> Failure:
     if opened is None:
         opened = min((item.began for item in evidence), default=account.broken.done)
     opened = min(opened, reading.ledger.closed_at)
-    evidence += gpu_evidence(reading, account.attempt, opened, evidence)
+    evidence += gpu_evidence(reading, position, opened, evidence)
     verdict = decide(evidence, at_start=account.steps is None)
     if verdict.cause in WATCHDOG_CAUSES and verdict.suspect_rule is None:
         verdict = _suspected(account, verdict, evidence)
@@ -87,7 +87,8 @@ def observed(reading: Reading, position: int) -> list[Evidence]:
         if is_breakage(exit_) or (vanished and time >= since):
             began = account.broken.done if time >= since and not vanished else time
             node, source = node_of(attempt, rank), reading.source(exit_)
-            found.append(of_exit(Seen(time, began, rank, node, name, source), exit_))
+            seen = Seen(time, began, rank, node, name, source)
+            found.append(of_exit(seen, exit_, is_echo=_only_echoes(found, rank)))
     if attempt.exits:
         for time, stop in attempt.stops:
             began = max(time, since)
@@ -97,7 +98,7 @@ def observed(reading: Reading, position: int) -> list[Evidence]:
     if alive:
         found += silent_ranks(account)
     else:
-        found += silent_nodes(account, found)
+        found += silent_nodes(account, found, reading.agents)
     stalled = _stall(account, reading.ledger.closed_at if alive else account.broken.teardown, found)
     found += [] if stalled is None else [stalled]
     apart = out_of_step(found)
@@ -107,6 +108,12 @@ def observed(reading: Reading, position: int) -> list[Evidence]:
             replace(first, words=apart, cause="unknown", kind="out of step", rank=None, node=None)
         )
     return sorted(found, key=lambda item: (item.began, item.time, item.words))
+
+
+def _only_echoes(found: Sequence[Evidence], rank: int) -> bool:
+    """Whether all that a rank itself told is what a dead peer looks like."""
+    own = [item for item in found if item.observer == rank and item.kind != "exit"]
+    return bool(own) and all(item.echo for item in own)
 
 
 def _stall(account: Account, end: int, found: Sequence[Evidence]) -> Evidence | None:

@@ -6,11 +6,11 @@ longest open phase first; the watchdog that fires first only tells who had waite
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 
 from headway.incidents.model import Evidence
-from headway.incidents.reading import phases_of
+from headway.incidents.reading import node_of, phases_of
 from headway.ledger.account import Account
 from headway.ledger.attempts import RankLog
 from headway.ledger.pace import LEAST_LIMIT, LIMIT_FACTOR
@@ -146,19 +146,20 @@ def silent_ranks(account: Account) -> list[Evidence]:
     return found
 
 
-def silent_nodes(account: Account, found: Sequence[Evidence]) -> list[Evidence]:
+def silent_nodes(account: Account, found: Sequence[Evidence], agents: Set[str]) -> list[Evidence]:
     """Return the nodes of which nothing was heard at the end, while others still told of it.
 
-    Only where nothing else explains the end: the records of a lost node are lost with it.
+    Only where nothing else explains the end: the records of a lost node are lost with it. That a
+    peer misses a rank, or that the others are told to stop, explains nothing if the node is one
+    of those with `agents`: its agent would have told of the rank's end.
     """
-    if any(not item.echo and item.cause != "unknown" for item in found):
-        return []
     since = account.broken.done
     logs = account.attempt.ranks.values()
     heard = {log.node for log in logs if log.ended is not None or log.last_evidence > since}
-    nodes = sorted({log.node for log in logs if log.node is not None} - heard)
     if not heard:
         return []
+    firm = [item for item in found if not item.echo and item.cause != "unknown"]
+    told = {item.observer for item in found if item.kind == "stop sigterm"}
     return [
         Evidence(
             time=since,
@@ -170,8 +171,19 @@ def silent_nodes(account: Account, found: Sequence[Evidence]) -> list[Evidence]:
             signature="silence",
             attempt=account.attempt.identity,
         )
-        for node in nodes
+        for node in sorted({log.node for log in logs if log.node is not None} - heard)
+        if not firm
+        or (node in agents and all(_follows_from_losing(account, node, one, told) for one in firm))
     ]
+
+
+def _follows_from_losing(
+    account: Account, node: str, item: Evidence, told: Set[int | None]
+) -> bool:
+    """Whether this is seen when a node is lost, too; `told` are the ranks that had to stop."""
+    if item.kind == "lost_rank":
+        return node_of(account.attempt, item.rank) == node
+    return item.kind in ("stop sigterm", "exit") and item.observer in told
 
 
 def _newest_progress(log: RankLog) -> int:

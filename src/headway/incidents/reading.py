@@ -8,6 +8,7 @@ from itertools import accumulate
 from headway.events import (
     AttemptEnded,
     CheckpointLoadFailed,
+    Clock,
     Envelope,
     Event,
     Fault,
@@ -62,6 +63,14 @@ class Reading:
         self._times_of_machines = [fact.time for fact in self._of_machines]
         listed = (fact for fact in ledger.book.of_nodes if fact.time <= ledger.as_of)
         self.inventory = Inventory(listed)
+        self.agents = {
+            fact.envelope.node
+            for fact in (*ledger.book.facts, *ledger.book.of_nodes)
+            if isinstance(fact.envelope.event, Clock)
+            and fact.time <= ledger.as_of
+            and fact.envelope.node is not None
+        }
+        """Nodes whose agent was heard: clocks are compared by nobody else."""
         told = (fact for fact in ledger.book.facts if fact.time <= ledger.as_of)
         self.holders = Holders(told, self.inventory)
 
