@@ -138,7 +138,8 @@ class DrillRun:
             time.sleep(_POLL)
 
     def _failed(self, name: str) -> bool:
-        return self._running[name].status() not in (None, 0)
+        """Return whether a scheduler sees a node's job fail; a lost node tells it nothing."""
+        return name not in self._lost and self._running[name].status() not in (None, 0)
 
     def _watch(self) -> None:
         """Do what is to be done from outside, once its moment has come.
