@@ -276,7 +276,7 @@ def test_noise_of_xid_45_is_one_line_with_its_count():
     )
     incident = broken(GPUS + RUN + "500.2 xid 79 0000:cb:00" + noise)
     assert [line for line in words(incident) if "Xid 45" in line] == [
-        "Xid 45 on 4 GPUs (1,120 times)"
+        "Xid 45 on 4 GPUs (1,120 times), a consequence"
     ]
     assert (incident.suspect_gpu, incident.suspect_rank) == ("GPU-d", 3)
 
@@ -333,6 +333,34 @@ def test_repeats_of_one_gpu_within_a_week_are_counted():
 def test_another_gpu_or_another_week_is_no_repeat():
     assert [one.gpu_repeats for one in repeated(1000, 4, ("cb", "43"))] == [1, 1, 2, 2]
     assert [one.gpu_repeats for one in repeated(8 * 86_400, 2)] == [1, 1]
+
+
+SECOND_ATTEMPT = """
+520      attempt B launcher world=4 rank=0..3 local=0
+530-560  steps 101-130 rank=0..3
+560.5    fault exception rank=2 exception=ValueError
+561      exit rank=0..3 signal=9 by=launcher
+"""
+
+
+def test_what_struck_an_earlier_attempt_accuses_no_later_one_that_trained_on():
+    first, second = found(GPUS + RUN + SECOND_ATTEMPT + "500.2 xid 95 0000:cb:00")
+    assert (first.cause, first.suspect_gpu) == ("gpu_fault", "GPU-d")
+    assert (second.cause, second.suspect_gpu, second.suspect_rank) == ("exception", None, 2)
+
+
+def test_what_struck_before_a_start_that_failed_at_once_accuses_that_too():
+    text = GPUS + RUN + "520 attempt B launcher world=4 rank=0..3 local=0\n525 exit rank=0 code=1\n"
+    text += "526 exit rank=1..3 signal=15 by=launcher\n"
+    one = broken(text + "500.2 xid 95 0000:cb:00")
+    assert [tried.cause for tried in one.tries] == ["gpu_fault"]
+
+
+def test_what_struck_between_two_attempts_accuses_the_later_one():
+    listed = found(GPUS + RUN.replace("505 ", "501 ") + SECOND_ATTEMPT.replace("520 ", "590 ")
+                   .replace("530-560", "600-630").replace("560.5", "630.5").replace("561 ", "631 ")
+                   + "570 xid 95 0000:cb:00", 700)  # fmt: skip
+    assert [one.cause for one in listed] == ["exception", "gpu_fault"]
 
 
 NODE_EVENTS = """

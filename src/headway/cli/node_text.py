@@ -7,6 +7,7 @@ from rich.table import Table
 
 from headway import wording
 from headway.cli.tables import console_for, table_of
+from headway.fleet.rates import NS_PER_DAY
 
 
 def print_nodes(found: Mapping[str, Any], file: IO[str] | None = None) -> None:
@@ -37,9 +38,7 @@ def print_nodes(found: Mapping[str, Any], file: IO[str] | None = None) -> None:
     console.print(table)
     fleet = found["fleet"]
     console.print(
-        f"All nodes: {wording.counted(fleet['failures'], 'failure')} in "
-        f"{fleet['node_days']:,.1f} node-days with a run, {_rate(fleet)} per 1,000 "
-        "(95 % interval)",
+        f"All nodes: {_counted(fleet)}",
         soft_wrap=True,
     )
 
@@ -53,8 +52,7 @@ def print_node(one: Mapping[str, Any], file: IO[str] | None = None) -> None:
         f"{one['node']}: {wording.counted(one['failures'], 'failure')}{again}", soft_wrap=True
     )
     console.print(
-        f"{wording.counted(rate['failures'], 'failure')} in {rate['node_days']:,.1f} node-days "
-        f"with a run, {_rate(rate)} per 1,000 (95 % interval)",
+        _counted(rate),
         soft_wrap=True,
     )
     console.print(
@@ -72,11 +70,20 @@ def print_node(one: Mapping[str, Any], file: IO[str] | None = None) -> None:
             console.print(f"  {command}", soft_wrap=True)
 
 
+def _counted(rate: Mapping[str, Any]) -> str:
+    """Return the failures while a run was there, over what time, and their rate."""
+    spent = wording.duration(round(rate["node_days"] * NS_PER_DAY))
+    return (
+        f"{wording.counted(rate['failures'], 'failure')} in {spent} with a run, "
+        f"{_rate(rate)} per 1,000 node-days (95 % interval)"
+    )
+
+
 def _rate(rate: Mapping[str, Any]) -> str:
     """Return a rate and its interval; without exposure neither is known."""
     if rate["rate"] is None:
         return wording.UNKNOWN
-    return f"{rate['rate']:.1f} ({rate['low']:.1f} to {rate['high']:.1f})"
+    return f"{rate['rate']:,.1f} ({rate['low']:,.1f} to {rate['high']:,.1f})"
 
 
 def _gpus(one: Mapping[str, Any]) -> Table:

@@ -16,7 +16,6 @@ from headway.incidents.holders import Holder, Place, place_of
 from headway.incidents.inventory import Boot, Gpu, Inventory
 from headway.incidents.model import Evidence, Seen, Source
 from headway.incidents.reading import Reading
-from headway.ledger.attempts import Attempt
 from headway.ledger.intake import Stamped
 from headway.wording import counted
 
@@ -69,17 +68,23 @@ class Finding:
 
 
 def gpu_evidence(
-    reading: Reading, attempt: Attempt, opened: int, evidence: Sequence[Evidence]
+    reading: Reading, position: int, opened: int, evidence: Sequence[Evidence]
 ) -> list[Evidence]:
     """Return what the machines of an attempt told around its faults, in order of time.
 
-    `opened` is when it broke, in ns; `evidence` is what else was observed.
+    `opened` is when it broke, in ns; `evidence` is what else was observed. What struck an earlier
+    attempt explains that one, and no longer one that has completed a step since.
     """
+    attempt = reading.accounts[position].attempt
+    since = opened - BEFORE
+    if position and reading.accounts[position].steps is not None:
+        earlier = reading.accounts[position - 1].attempt.end
+        since = max(since, min(earlier + AFTER, attempt.begin))
     last = max((item.time for item in evidence), default=opened)
     holders = reading.holders.of(attempt)
     findings: list[Finding] = []
     found: list[Evidence] = []
-    for fact in reading.of_machines(opened - BEFORE, last + AFTER):
+    for fact in reading.of_machines(since, last + AFTER):
         record = fact.envelope.event
         near = holders.get(fact.envelope.node)
         if near is None:
@@ -176,8 +181,10 @@ def _line(group: Sequence[Finding], attempt: str, accuses: bool) -> Evidence:
     where = gpus[0] if len(gpus) == 1 else counted(len(gpus), "GPU")
     words = one.name + (f" on {where}" if gpus else "")
     words += f" on switch {record.device}" if isinstance(record, GpuSxid) else ""
-    words += f": {record.message}" if record.message and len(gpus) < 2 else ""
+    follows = one.classification == "consequence"
+    words += f": {record.message}" if record.message and not follows else ""
     words += f" ({times:,} times)" if times > 1 else ""
+    words += ", a consequence" if follows else ""
     words += "" if place.ours or len(gpus) > 1 else ", which no rank of this run works on"
     kinds = {GpuXid: "xid", GpuSxid: "sxid", GpuFault: "gpu fault"}
     return Evidence(
