@@ -16,8 +16,10 @@ from headway.exporter.identity import boot_id
 from headway.exporter.kernel_log import OFF, KernelLogWatcher
 from headway.exporter.nics import NicWatcher
 from headway.exporter.node_memory import NodeMemoryWatcher
+from headway.exporter.node_sink import NodeSink
 from headway.exporter.spool_layout import spool_folder
 from headway.exporter.witness import Witness
+from headway.gpu_faults.policy import Policy
 from headway.settings import AgentSettings, SettingError
 
 _log = logging.getLogger(__name__)
@@ -71,14 +73,23 @@ def watchers(settings: AgentSettings, witness: Witness) -> list[Watcher]:
     Raises:
         SettingError: a policy or a time that cannot be used.
     """
-    for name in ("gpu_interval", "gpu_deadline", "nic_interval"):
+    for name in ("gpu_interval", "gpu_deadline", "nic_interval", "otlp_metrics_interval"):
         if not getattr(settings, name) > 0:
             raise SettingError(
                 f"{name} must be more than 0 seconds, got {getattr(settings, name)!r}"
             )
     policy = load_policy(settings.gpu_policy)
-    kernel = KernelXids(witness)
+    sink: NodeSink = witness
     found: list[Watcher] = []
+    if settings.otlp_metrics is not None:
+        # Here, since the SDK's metrics are megabytes that an agent without them need not hold.
+        from headway.exporter.gpus.hardware_metrics import HardwareMetrics
+        from headway.exporter.metrics_push import MetricsPush
+
+        sink = hardware = HardwareMetrics(witness)
+        interval = settings.otlp_metrics_interval
+        found.append(MetricsPush(settings.otlp_metrics, [hardware.scope], interval=interval))
+    kernel = KernelXids(sink)
     if settings.memory:
         found.append(NodeMemoryWatcher(witness))
     if settings.kernel_log != OFF:
@@ -92,10 +103,21 @@ def watchers(settings: AgentSettings, witness: Witness) -> list[Watcher]:
                 boot_id=boot_id(),
             )
         )
+    found += _gpu_watchers(settings, sink, kernel, policy)
+    if settings.nics:
+        found.append(NicWatcher(sink, interval=settings.nic_interval))
+    return found
+
+
+def _gpu_watchers(
+    settings: AgentSettings, sink: NodeSink, kernel: KernelXids, policy: Policy
+) -> list[Watcher]:
+    """Return the watchers of driver and exporters; `kernel` knows the Xids of the kernel's log."""
+    found: list[Watcher] = []
     covered: Callable[[], Collection[str]] = tuple
     if settings.gpus:
         sampler = GpuSampler(
-            witness,
+            sink,
             interval=settings.gpu_interval,
             deadline=settings.gpu_deadline,
             kernel=kernel,
@@ -104,16 +126,13 @@ def watchers(settings: AgentSettings, witness: Witness) -> list[Watcher]:
         found.append(sampler)
         covered = sampler.answering
     for url in filter(None, (settings.gpu_exporters or "").split(",")):
-        found.append(
-            GpuScraper(
-                witness,
-                url.strip(),
-                interval=settings.gpu_interval,
-                covered=covered,
-                kernel=kernel,
-                policy=policy,
-            )
+        scraper = GpuScraper(
+            sink,
+            url.strip(),
+            interval=settings.gpu_interval,
+            covered=covered,
+            kernel=kernel,
+            policy=policy,
         )
-    if settings.nics:
-        found.append(NicWatcher(witness, interval=settings.nic_interval))
+        found.append(scraper)
     return found

@@ -1,0 +1,130 @@
+"""Metrics pushed by OTLP: what arrives, and what an absent receiver costs."""
+
+import gzip
+import http.server
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import pytest
+from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import (
+    ExportMetricsServiceRequest,
+)
+
+from gpu_watch import Recorded
+from headway.events import GpuPresent, GpuXid
+from headway.exporter.gpus.conventions import SCHEMA_URL
+from headway.exporter.gpus.hardware_metrics import HardwareMetrics
+from headway.exporter.metrics_push import MetricsPush
+from headway.exporter.watchers import watchers
+from headway.exporter.witness import Witness
+from headway.settings import AgentSettings
+
+XID = GpuXid(code=79, device="0000:cb:00", classification="reboot")
+
+
+@contextmanager
+def receiver() -> Iterator[tuple[str, list[ExportMetricsServiceRequest]]]:
+    received: list[ExportMetricsServiceRequest] = []
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            content = self.rfile.read(int(self.headers["content-length"]))
+            received.append(ExportMetricsServiceRequest.FromString(gzip.decompress(content)))
+            self.send_response(200)
+            self.end_headers()
+
+        def log_message(self, *args: object) -> None:
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}/v1/metrics", received
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+def until(push: MetricsPush, condition: Callable[[], object]) -> None:
+    deadline = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < deadline
+        push.poll()
+        time.sleep(0.005)
+
+
+def test_what_was_recorded_of_the_hardware_arrives(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NODE_NAME", "n7")
+    recorded = Recorded()
+    hardware = HardwareMetrics(recorded)
+    hardware.node_event(GpuPresent(device="GPU-0", pci_address="0000:cb:00.0", index=3))
+    hardware.node_event(XID, monotonic=5)
+    assert (len(recorded.events), recorded.times) == (2, [None, 5])
+    with receiver() as (address, received):
+        push = MetricsPush(address, [hardware.scope], interval=60.0)
+        until(push, lambda: received)
+        push.close()
+    (resource,) = received[0].resource_metrics
+    about = {pair.key: pair.value.string_value for pair in resource.resource.attributes}
+    assert about["host.name"] == "n7"
+    (scope,) = resource.scope_metrics
+    assert scope.schema_url == SCHEMA_URL
+    errors, status = scope.metrics
+    assert (errors.name, errors.unit, errors.sum.is_monotonic) == ("hw.errors", "{error}", True)
+    (point,) = errors.sum.data_points
+    assert point.as_int == 1
+    assert {pair.key: pair.value.string_value for pair in point.attributes} == {
+        "hw.id": "GPU-0",
+        "hw.type": "gpu",
+        "hw.name": "GPU 3",
+        "hw.vendor": "NVIDIA",
+        "error.type": "xid.79",
+    }
+    assert point.time_unix_nano >= point.start_time_unix_nano > 0
+    assert (status.name, len(status.sum.data_points)) == ("hw.status", 3)
+
+
+def test_nothing_is_pushed_where_there_is_nothing() -> None:
+    with receiver() as (address, received):
+        push = MetricsPush(address, [HardwareMetrics(Recorded()).scope], interval=0.0)
+        for _ in range(20):
+            push.poll()
+            time.sleep(0.001)
+        push.close()
+    assert received == []
+
+
+def test_an_absent_receiver_is_mentioned_once(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    caplog.set_level(logging.INFO)
+    monkeypatch.setattr("headway.exporter.metrics_push.REQUEST_TIME", 0.2)
+    hardware = HardwareMetrics(Recorded())
+    hardware.node_event(XID)
+    with receiver() as (address, _):
+        pass
+    pushes = []
+
+    def source(began: int, now: int) -> object:
+        pushes.append(now)
+        return hardware.scope(began, now)
+
+    push = MetricsPush(address, [source], interval=0.0)  # type: ignore[list-item]
+    until(push, lambda: len(pushes) > 3)
+    push.close()
+    said = [record for record in caplog.records if "nobody takes" in record.getMessage()]
+    assert len(said) == 1
+
+
+def test_the_agent_pushes_only_where_it_is_told_to(tmp_path: object) -> None:
+    quiet = {"gpus": False, "nics": False, "kernel_log": "off"}
+    witness = Witness.__new__(Witness)
+    names = [
+        [type(watcher).__name__ for watcher in watchers(AgentSettings(**quiet, **more), witness)]
+        for more in ({}, {"otlp_metrics": "http://127.0.0.1:1/v1/metrics"})
+    ]
+    assert "MetricsPush" not in names[0]
+    assert "MetricsPush" in names[1]
