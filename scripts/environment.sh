@@ -56,7 +56,7 @@ make_nvrx_versions() {
     return
   fi
   say "installing NVRx 0.6.0 and 0.7.0 into $folder"
-  rm -rf "$folder"
+  rm -rf "$folder" && mkdir -p "$folder"
   pip=("$python" -m pip install --quiet --quiet --disable-pip-version-check --no-deps --no-compile)
   local foreign=(--only-binary=:all: --platform manylinux_2_39_x86_64)
   if ! { "${pip[@]}" --target "$folder/common" grpcio==1.85.3 &&

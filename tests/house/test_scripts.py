@@ -134,3 +134,33 @@ def test_a_failed_installation_is_said_and_tried_again(folder: Path) -> None:
     assert "the installation failed" in failed.stderr
     assert install(folder, "exporter").returncode == 0
     assert len(installations(folder)) == 2
+
+
+VERSIONS = 'touch "$NOTES"; make_nvrx_versions'
+
+
+def test_other_versions_of_nvrx_are_installed_once_beside_the_environment(folder: Path) -> None:
+    program(folder, "python3.11", PYTHON)
+    install(folder, "dev")
+    notes = f"export NOTES='{folder}/notes'; "
+
+    for _ in range(2):
+        assert bash(folder, f"{notes}{SOURCE}{VERSIONS}").returncode == 0
+
+    common, older, newer = installations(folder)[1:]
+    assert f"--target {folder}/.venv/nvrx/common grpcio==" in common
+    assert f"--target {folder}/.venv/nvrx/0.6.0 " in older
+    assert older.endswith("nvidia-resiliency-ext==0.6.0")
+    assert newer.endswith("nvidia-resiliency-ext==0.7.0")
+
+
+def test_versions_of_nvrx_that_cannot_be_had_are_said_and_tried_again(folder: Path) -> None:
+    program(folder, "python3.11", PYTHON)
+    install(folder, "dev")
+    notes = f"export NOTES='{folder}/notes'; "
+
+    failed = bash(folder, f"{notes}export PIP_STATUS=1; {SOURCE}{VERSIONS}")
+
+    assert failed.returncode == 2
+    assert "the installation failed" in failed.stderr
+    assert not (folder / ".venv" / "nvrx" / "headway.stamp").exists()
