@@ -7,11 +7,13 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import (
     ExportMetricsServiceRequest,
 )
+from opentelemetry.sdk.metrics.export import ScopeMetrics
 
 from gpu_watch import Recorded
 from headway.events import GpuPresent, GpuXid
@@ -108,20 +110,20 @@ def test_an_absent_receiver_is_mentioned_once(
         pass
     pushes = []
 
-    def source(began: int, now: int) -> object:
+    def source(began: int, now: int) -> ScopeMetrics:
         pushes.append(now)
         return hardware.scope(began, now)
 
-    push = MetricsPush(address, [source], interval=0.0)  # type: ignore[list-item]
+    push = MetricsPush(address, [source], interval=0.0)
     until(push, lambda: len(pushes) > 3)
     push.close()
     said = [record for record in caplog.records if "nobody takes" in record.getMessage()]
     assert len(said) == 1
 
 
-def test_the_agent_pushes_only_where_it_is_told_to(tmp_path: object) -> None:
+def test_the_agent_pushes_only_where_it_is_told_to(tmp_path: Path) -> None:
     quiet = {"gpus": False, "nics": False, "kernel_log": "off"}
-    witness = Witness.__new__(Witness)
+    witness = Witness(tmp_path, 1, None)
     names = [
         [type(watcher).__name__ for watcher in watchers(AgentSettings(**quiet, **more), witness)]
         for more in ({}, {"otlp_metrics": "http://127.0.0.1:1/v1/metrics"})
