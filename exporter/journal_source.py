@@ -102,12 +102,16 @@ class JournalSource:
         self._started = now
         # No pipe: one that nobody empties would block the program.
         self._words = tempfile.TemporaryFile()  # noqa: SIM115  # closed with the child
-        self._child = subprocess.Popen(  # noqa: S603  # a fixed program of the system
-            self._command(),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=self._words,
-        )
+        try:
+            self._child = subprocess.Popen(  # noqa: S603  # a fixed program of the system
+                self._command(),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=self._words,
+            )
+        except OSError:
+            self.close()
+            raise
         assert self._child.stdout is not None  # noqa: S101  # a pipe was asked for
         os.set_blocking(self._child.stdout.fileno(), False)
 

@@ -8,6 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from headway import cli, metrics, settings, wire
 from headway.events import EVENTS, Envelope
+from headway.gpu_faults import nvlink5, table
+from headway.gpu_faults.policy import DEFAULT_POLICY, RECOVERY_ACTIONS
 
 _GENERATED = "<!-- Written by `headway generate`; change the declaration instead. -->"
 
@@ -17,6 +19,7 @@ def pages() -> Mapping[str, str]:
     return {
         "docs/reference/cli.md": command_line_page(),
         "docs/reference/events.md": events_page(),
+        "docs/reference/gpu_faults.md": gpu_faults_page(),
         "docs/reference/metrics.md": metrics_page(),
         "docs/reference/settings.md": settings_page(),
     }
@@ -37,6 +40,64 @@ def events_page() -> str:
     for name, kind in EVENTS.items():
         parts += [f"## `{name}`", _sentence(kind), _fields(kind)]
     return _page(parts)
+
+
+def gpu_faults_page() -> str:
+    """Return the page of all GPU faults, from `headway.gpu_faults`."""
+    return _page(
+        [
+            "# GPU faults",
+            f"Declared in `src/headway/gpu_faults/`; this is the policy `{DEFAULT_POLICY.label}`. "
+            "A site's own file overrides it (`docs/gpu_faults.md`), and every stored fault keeps "
+            "its raw code and line and says which policy judged it.",
+            "## Sources of the opinions",
+            _table(("Source", "What it is"), table.SOURCES.items()),
+            "## Xid",
+            "An Xid that is not here is "
+            f"`{DEFAULT_POLICY.unlisted}`. *Disputed*: one tool takes a GPU out of service for "
+            "it and another does not.",
+            _table(
+                ("Xid", "Meaning", "Class", "Disputed", *table.SOURCES, "Note"),
+                (
+                    (
+                        str(entry.code),
+                        entry.meaning,
+                        f"`{entry.classification}`",
+                        "yes" if entry.disputed else "",
+                        *(entry.opinions.get(source, "") for source in table.SOURCES),
+                        entry.note or "",
+                    )
+                    for entry in table.XIDS.values()
+                ),
+            ),
+            "## Xids of NVLink 5",
+            "Unit, error status and sub-code `(first word >> 20) & 0x3F` decide by NVIDIA's decode "
+            "table of October 2025, in the order of the columns; what is left is `watch`. A unit "
+            f"that is not here is `{DEFAULT_POLICY.fatal}` where the driver calls the error fatal.",
+            _table(
+                ("Unit", "`reset`", "`application`"),
+                ((f"`{unit}`", reset, ends) for unit, reset, ends in nvlink5.rules()),
+            ),
+            "## Recovery actions of Xid 154",
+            "The number decides, never the driver's words for it. A number that is not here is "
+            f"`{DEFAULT_POLICY.fatal}`.",
+            _table(
+                ("Number", "NVML's name", "Class"),
+                (
+                    (str(number), name, f"`{classification}`")
+                    for number, (name, classification) in RECOVERY_ACTIONS.items()
+                ),
+            ),
+            "## SXid",
+            f"Fatal by the driver's word: `{DEFAULT_POLICY.fatal}`; nonfatal: "
+            f"`{DEFAULT_POLICY.nonfatal}`; unknown: `{DEFAULT_POLICY.unlisted}`.",
+            "## Faults without a number",
+            _table(
+                ("Kind of `gpu.fault`", "Class"),
+                ((f"`{kind}`", f"`{class_}`") for kind, class_ in DEFAULT_POLICY.kinds.items()),
+            ),
+        ]
+    )
 
 
 def metrics_page() -> str:

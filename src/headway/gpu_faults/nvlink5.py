@@ -5,7 +5,7 @@ error status is a set of bits, the event units' is a number; in both several row
 verdict, so that only the rows that differ from harmless are listed.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 XIDS = range(144, 151)
 """The units of NVLink 5: SAW, RLW, TLW, TREX, NVLPW_CTRL, NETIR, MSE."""
@@ -67,3 +67,19 @@ def severity(unit: str, status: int, number: int | None) -> str | None:
     if status & _RESET_BITS[unit]:
         return "reset"
     return "application" if status & _CRASH_BITS.get(unit, 0) else "watch"
+
+
+def rules() -> Iterator[tuple[str, str, str]]:
+    """Give each unit, what lets it ask for a reset, and what ends the application, in words."""
+    yield "`, `".join(_LINK_UNITS), f"sub-code {_listed(_LINK_RESET)}", ""
+    yield "`, `".join(_RESET_UNITS), "always", ""
+    for unit, numbers in _RESET_STATUS.items():
+        yield unit, f"error status {_listed(numbers)}", ""
+    for unit, bits in _RESET_BITS.items():
+        crash = _CRASH_BITS.get(unit)
+        yield unit, f"bit of {bits:#x}", "" if crash is None else f"bit of {crash:#x}"
+    yield "`, `".join(_HARMLESS_UNITS), "never", ""
+
+
+def _listed(numbers: Collection[int]) -> str:
+    return ", ".join(str(number) for number in numbers)
