@@ -68,10 +68,6 @@ class AgentSettings(Settings):
     ] = 60.0
     host: Annotated[str, "Address of the agent's own metrics."] = "127.0.0.1"
     port: Annotated[int, "Port of the agent's own metrics; 0 chooses a free one."] = 8751
-    metrics_endpoint: Annotated[
-        str | None, "Address of an OTLP receiver to which the metrics are pushed as well."
-    ] = None
-    metrics_interval: Annotated[float, "Seconds between two pushes of the metrics."] = 15.0
     state: Annotated[Path | None, "Folder for what the agent remembers; default: the spools'."] = (
         None
     )
