@@ -9,12 +9,13 @@ import math
 import os
 import threading
 import time
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Sequence
 
 from headway.events import Steps
 from headway.exporter.agent_lock import remove_marker, renew_marker
 from headway.exporter.clock_meter import ClockMeter
 from headway.exporter.clock_news import ClockNews, Offset
+from headway.exporter.ends import told_by_another
 from headway.exporter.identity import boot_id, clock_anchor, node
 from headway.exporter.node_metrics import (
     DAMAGED,
@@ -96,10 +97,6 @@ class Agent:
         """Ask `run` to flush and return; safe in a signal handler."""
         self._deadline = min(self._deadline, time.monotonic() + FLUSH_TIME)
         self._stop.set()
-
-    def leave_ends_of(self, producers: Container[str]) -> None:
-        """Leave it to somebody else to tell how these producers ended."""
-        self._witness.told_by_others = producers
 
     def run(self) -> None:
         """Ship until told to stop, then flush what is there."""
@@ -198,9 +195,12 @@ class Agent:
         if status.alive:
             if tail.is_silent(status, time.monotonic_ns(), _BEAT):
                 self._witness.alive(tail.producer, status)
-        elif not status.closed and not self._positions.exit_told(tail.name):
+        elif not status.closed and not self._is_told(tail.name):
             self._witness.exited(tail.producer, status, tail.was_alive)
             self._positions.tell_exit(tail.name)
+
+    def _is_told(self, name: str) -> bool:
+        return self._positions.exit_told(name) or told_by_another(self._folder / name)
 
     def _compare_clocks(self) -> None:
         reading = self._meter.poll()

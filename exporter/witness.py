@@ -10,7 +10,7 @@ import logging
 import os
 import time
 import uuid
-from collections.abc import Collection, Container
+from collections.abc import Collection
 from pathlib import Path
 
 from headway.events import Clock, Dropped, Event, Heartbeat, RankExited
@@ -40,8 +40,6 @@ class Witness:
         self._writers: dict[tuple[str | None, str | None], dict[int, SpoolWriter]] = {}
         """The spools of each run and node, by their anchor; those of the node have no run."""
         self._node: Producer | None = None
-        self.told_by_others: Container[str] = ()
-        """Producers whose ends somebody tells who knows more about them."""
 
     def alive(self, rank: Producer, status: Status) -> None:
         """Record that a silent rank is alive, and what it is doing."""
@@ -54,8 +52,6 @@ class Witness:
 
         One that was dead before this agent came left its last activity as the only time known.
         """
-        if rank.producer in self.told_by_others:
-            return
         if seen_alive:
             monotonic = time.monotonic_ns()
         elif rank.boot_id == self._boot_id and status.last_activity:

@@ -62,7 +62,6 @@ class Observer:
         self, folder: Path, mark: str, environment: Mapping[str, str], channel: Channel | None
     ) -> None:
         self.ranks = Ranks(folder, mark, boot_id(), time.monotonic_ns())
-        """The ranks whose ends this observer tells."""
         self.oom = OomEvidence()
         self._witness = Witness(folder, os.getpid(), boot_id())
         self._scheduled = bool(
@@ -380,8 +379,9 @@ class Observer:
             patience = _TOLD_LATER if process.code is None and not process.closed else patience
             if final or waited > patience:
                 self._untold.remove(process)
-                process.told = True
                 self._tell_end(process, process.ended)
+                process.told = True
+                process.teller.close(told=True)
         if final:
             for process_id, (at, code, rank) in self._codes.items():
                 self._tell(_exit(process_id, code, self._by(process_id, rank, code, at)), at, rank)

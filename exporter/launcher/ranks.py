@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from headway.exporter.ends import Teller
 from headway.exporter.launcher.process_end import exit_code
 from headway.exporter.oom import kill_counter
 from headway.exporter.spool import SpoolReader, Status, spools
@@ -41,6 +42,7 @@ class RankProcess:
     ended: int | None = None
     code: int | None = None
     """Exit code as Python gives it, negative for a signal."""
+    teller: Teller = field(repr=False)
     told: bool = False
     """Whether its end was told."""
     descriptor: int | None = field(default=None, repr=False)
@@ -58,10 +60,6 @@ class Ranks:
         self._ends = select.epoll()
         self.known: dict[str, RankProcess] = {}
         """Every rank of the command so far, by producer."""
-
-    def __contains__(self, producer: object) -> bool:
-        """Whether a producer is a rank of the command."""
-        return producer in self.known
 
     def look(self) -> Iterator[RankProcess]:
         """Look for new ranks and new ends; yield the ranks that are new."""
@@ -90,9 +88,10 @@ class Ranks:
                 process.ended = now
 
     def close(self) -> None:
-        """Let go of every process."""
+        """Let go of every process; the agent tells the ends that are yet to come."""
         for process in self.known.values():
             self._forget(process)
+            process.teller.close(told=False)
         self._ends.close()
 
     def by_process(self, process_id: int) -> RankProcess | None:
@@ -137,6 +136,7 @@ class Ranks:
             error_file=Path(error_file) if error_file else None,
             cycle_info=Path(cycle_info) if cycle_info else None,
             counter=kill_counter(producer.process_id),
+            teller=Teller(self._folder / producer.producer),
         )
         with contextlib.suppress(OSError):  # it is gone, or the kernel is too old
             process.descriptor = os.pidfd_open(producer.process_id)

@@ -72,7 +72,7 @@ def _observed(
     try:
         channel = Channel()
         observer = Observer(folder, mark, environment, channel)
-        shipping = ShippingThread(settings, folder, observer.ranks)
+        shipping = ShippingThread(settings, folder)
         shipping.claim()
         inside = entered(command, channel.writing_end)
     except Exception as error:

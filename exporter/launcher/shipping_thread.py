@@ -3,7 +3,7 @@
 import logging
 import threading
 import time
-from collections.abc import Callable, Container
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,12 +22,11 @@ _LOOK = 0.02
 
 
 class ShippingThread:
-    """Ships the spools of a folder; `ranks` are those whose ends somebody else tells."""
+    """Ships the spools of a folder."""
 
-    def __init__(self, settings: AgentSettings, folder: Path, ranks: Container[str]) -> None:
+    def __init__(self, settings: AgentSettings, folder: Path) -> None:
         self._settings = settings
         self._folder = folder
-        self._ranks = ranks
         self._claim = ExitStack()
         self._agent: Agent | None = None
         self._metrics: NodeMetrics | None = None
@@ -119,7 +118,6 @@ class ShippingThread:
         check(self._settings)
         metrics = NodeMetrics(self._folder)
         agent = Agent(self._settings, metrics)
-        agent.leave_ends_of(self._ranks)
         server = MetricsServer(metrics, self._settings.host, self._settings.port)
         _log.info("listening on %s", server.address)
         self._metrics, self._agent = metrics, agent
