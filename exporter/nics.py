@@ -1,7 +1,7 @@
-"""Network adapters by their counters in sysfs: InfiniBand and RoCE ports, Ethernet interfaces.
+"""Network adapters by their counters: InfiniBand and RoCE ports, Ethernet interfaces.
 
 Read are the counters whose names speak of an error, whatever the driver calls them; traffic is
-left to others. `InfiniBand` counters are asked of the adapter's firmware, which may be dead, so
+left to others. Counters of InfiniBand are asked of the adapter's firmware, which may be dead, so
 the reading is an errand. A link that is down from the start is an unused port and no trouble.
 """
 
@@ -13,17 +13,20 @@ from pathlib import Path
 
 from headway.events import Event, Health, NicSample
 from headway.exporter.errands import Errand
+from headway.exporter.ethtool import statistics
 from headway.exporter.node_sink import NodeSink
 
 SYSFS = Path("/sys")
 _CLOSING = 0.5
 _ERRORS = re.compile(
     r"err|drop|discard|timeout|out_of|nak|retrans|integrity|overrun|duplicate|crc|collisions"
-    r"|no_completion|impaired|unresponsive|slow_restart|link_downed"
+    r"|no_completion|impaired|unresponsive|slow_restart|link_down"
 )
 """Parts of the names of counters that speak of an error, in mlx5, hfi1, EFA and the core."""
-_DOWNS = ("link_downed", "carrier_down_count")
-"""Counters of the times that the link went down: of a port, of an interface."""
+_QUEUE = re.compile(r"(rx|tx|ch)(_queue_|_)?\d")
+"""Beginning of the name of a count of one queue: the driver counts all of them, too."""
+_DOWNS = ("link_downed", "carrier_down_count", "link_down_events_phy")
+"""Counters of the times that the link went down: of a port, of an interface, of mlx5's cable."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,8 +42,13 @@ _Key = tuple[str, int | None]
 """Adapter and port, None for an interface."""
 
 
-def read(root: Path = SYSFS) -> dict[_Key, Port]:
-    """Return every port of an InfiniBand adapter and every interface of a device."""
+def read(
+    root: Path = SYSFS, statistics: Callable[[str], Mapping[str, int]] = statistics
+) -> dict[_Key, Port]:
+    """Return every port of an InfiniBand adapter and every interface of a device.
+
+    `statistics` gives what the interface's driver counts by itself.
+    """
     found: dict[_Key, Port] = {}
     for port in sorted((root / "class/infiniband").glob("*/ports/*")):
         if port.name.isdigit():
@@ -54,7 +62,9 @@ def read(root: Path = SYSFS) -> dict[_Key, Port]:
     for interface in sorted((root / "class/net").glob("*")):
         if (interface / "device").exists():  # neither loopback nor a bridge
             state = _text(interface / "operstate")
-            counters = _counters(interface / "statistics")
+            own = statistics(interface.name)
+            counters = {name: value for name, value in own.items() if _counts(name)}
+            counters |= _counters(interface / "statistics")
             downs = _number(interface / "carrier_down_count")
             if downs is not None:
                 counters["carrier_down_count"] = downs
@@ -153,10 +163,14 @@ class NicWatcher:
         self._errand.close(_CLOSING)
 
 
+def _counts(name: str) -> bool:
+    return _ERRORS.search(name.lower()) is not None and _QUEUE.match(name) is None
+
+
 def _counters(folder: Path) -> dict[str, int]:
     found = {}
     try:
-        names = [entry for entry in folder.iterdir() if _ERRORS.search(entry.name.lower())]
+        names = [entry for entry in folder.iterdir() if _counts(entry.name)]
     except OSError:
         return {}
     for entry in names:

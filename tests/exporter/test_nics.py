@@ -1,7 +1,10 @@
 """Network adapters in a sysfs of the test: which counters count, and when a link went down."""
 
+import ctypes
+import struct
 import threading
 import time
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
@@ -9,6 +12,7 @@ import pytest
 from gpu_watch import Recorded
 from headway.events import Event, Health, NicSample
 from headway.exporter.errands import Errand
+from headway.exporter.ethtool import Ioctl, statistics
 from headway.exporter.nics import NicFindings, NicWatcher, read
 
 
@@ -18,6 +22,8 @@ class Sysfs:
     def __init__(self, root: Path) -> None:
         self.root = root
         self.findings = NicFindings()
+        self.own: defaultdict[str, dict[str, int]] = defaultdict(dict)
+        """What the driver of each interface counts by itself."""
 
     def port(self, adapter: str, number: int, state: str = "4: ACTIVE", **counters: int) -> None:
         folder = self.root / f"class/infiniband/{adapter}/ports/{number}"
@@ -43,7 +49,7 @@ class Sysfs:
         path.write_text(text + "\n")
 
     def look(self) -> list[Event]:
-        return self.findings.take(read(self.root))
+        return self.findings.take(read(self.root, self.own.__getitem__))
 
 
 @pytest.fixture
@@ -121,6 +127,55 @@ def test_a_link_that_flapped_between_two_looks_is_found_by_its_counter(
     (calm,) = sysfs.look()
     assert isinstance(calm, Health)
     assert calm.state == "healthy"
+
+
+def test_what_the_driver_counts_by_itself_counts_too(sysfs: Sysfs) -> None:
+    sysfs.interface("eth0", rx_errors=3)
+    sysfs.own["eth0"] = {"rx_crc_errors_phy": 5, "rx_bytes_phy": 10, "link_down_events_phy": 1}
+    sysfs.own["eth0"]["rx12_wqe_err"] = 0  # one queue's share of the total
+    sysfs.look()
+    sysfs.own["eth0"] = {
+        "rx_crc_errors_phy": 7,
+        "rx_bytes_phy": 99,
+        "link_down_events_phy": 3,
+        "rx12_wqe_err": 1,
+    }
+    sample, health = sysfs.look()
+    assert isinstance(sample, NicSample)
+    assert sample.counters == {"rx_crc_errors_phy": 2, "link_down_events_phy": 2}
+    assert sample.link_downs == 2
+    assert isinstance(health, Health)
+    assert health.state == "unhealthy"
+
+
+def driver(statistics: dict[str, int]) -> Ioctl:
+    """Return what the kernel does to a buffer for a driver with these statistics."""
+
+    def ioctl(interface: bytes, buffer: ctypes.Array[ctypes.c_char]) -> None:
+        assert interface == b"eth0"
+        (command,) = struct.unpack_from("=I", buffer)
+        if command == 0x03:
+            struct.pack_into("=I", buffer, 180, len(statistics))
+        elif command == 0x1B:
+            assert struct.unpack_from("=II", buffer, 4) == (1, len(statistics))
+            names = [name.encode().ljust(32, b"\0") for name in statistics]
+            struct.pack_into(f"={32 * len(names)}s", buffer, 12, b"".join(names))
+        else:
+            struct.pack_into(f"={len(statistics)}Q", buffer, 8, *statistics.values())
+
+    return ioctl
+
+
+@pytest.mark.parametrize(
+    "known", [{}, {"rx_crc_errors_phy": 2**40, "a_name_of_thirty-two_characters_": 1}]
+)
+def test_a_drivers_statistics_are_read_by_name(known: dict[str, int]) -> None:
+    assert statistics("eth0", driver(known)) == known
+
+
+def test_an_interface_without_statistics_of_its_own_has_none() -> None:
+    assert statistics("no-such-interface") == {}
+    assert statistics("lo") == {}
 
 
 def test_an_adapter_that_disappears_is_down(sysfs: Sysfs, tmp_path: Path) -> None:
