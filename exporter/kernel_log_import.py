@@ -8,7 +8,7 @@ import hashlib
 from collections.abc import Iterator
 from typing import IO
 
-from headway.events import Envelope, Event, Fault
+from headway.events import Envelope
 from headway.gpu_faults.policy import Policy, classified
 from headway.kernel_log.bursts import Bursts
 from headway.kernel_log.log import Finding, KernelLog
@@ -34,17 +34,13 @@ def read_findings(log: IO[str], clock: Clock) -> Iterator[Finding]:
     yield from bursts.pop_all()
 
 
-def node_event(finding: Finding, policy: Policy) -> Event:
-    """Return a finding as the event of its node."""
-    report = finding.report
-    if isinstance(report, OomKill):
-        return Fault(kind="host_oom", message=finding.line)
-    return classified(report, policy)
-
-
 def envelope(finding: Finding, policy: Policy, node: str) -> Envelope | None:
-    """Return what the collector is sent of a finding, None where its time is unknown."""
-    if finding.time is None:
+    """Return what the collector is sent of a finding, None for what it is not sent.
+
+    That is a fault of unknown time, which nothing can be blamed on, and a process killed for
+    memory, which says nothing while nobody knows whether it was of a run.
+    """
+    if finding.time is None or isinstance(finding.report, OomKill):
         return None
     identity = "\n".join((node, str(finding.time), finding.line))
     return Envelope(
@@ -56,5 +52,5 @@ def envelope(finding: Finding, policy: Policy, node: str) -> Envelope | None:
         node=node,
         wall=finding.time,
         monotonic=0,
-        event=node_event(finding, policy),
+        event=classified(finding.report, policy),
     )

@@ -66,7 +66,7 @@ def add(formats: Any) -> None:
     parser.add_argument(
         "--ship",
         metavar="NODE",
-        help="Also send the faults to the running collector as those of this node. What it has "
+        help="Also send the GPU faults to the running collector as those of this node. What it has "
         "from an earlier import is not counted twice; faults of unknown time are left out.",
     )
     add_settings(parser, AgentSettings, only=_USED)
@@ -213,29 +213,29 @@ def _boot(given: str | None) -> int | None:
 
 
 def _print(found: "Sequence[Finding]", policy: "Policy", name: str) -> None:
-    from headway.cli.tables import console_for, table_of
-
-    console = console_for(None)
     if not found:
-        console.print(f"no GPU fault and no memory kill in {name}")
+        print(f"no GPU fault and no memory kill in {name}")
         return
-    table = table_of("time (UTC)", "fault", "device", "class", "process")
-    for column in table.columns[:-1]:
-        column.no_wrap = True
+    rows = [("time (UTC)", "fault", "device", "class", "process")]
     for finding in found:
         row = json_object(finding, policy)
         code = "" if row["code"] is None else f" {row['code']}"
         lines = "" if finding.repeats == 1 else f" x{finding.repeats}"
         process = row["process"] or row["process_id"]
-        table.add_row(
-            _moment(finding),
-            row["kind"].replace("_", " ") + code + lines,
-            row["device"] or UNKNOWN,
-            row["class"] or "",
-            "" if process is None else str(process),
+        rows.append(
+            (
+                _moment(finding),
+                row["kind"].replace("_", " ") + code + lines,
+                row["device"] or UNKNOWN,
+                row["class"] or "",
+                "" if process is None else str(process),
+            )
         )
-    console.print(table)
-    console.print(f"classified by the policy {policy.label}")
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for cells in rows:
+        padded = (cell.ljust(width) for cell, width in zip(cells, widths, strict=True))
+        print("  ".join(padded).rstrip())
+    print(f"classified by the policy {policy.label}")
 
 
 def _moment(finding: "Finding") -> str:
@@ -254,6 +254,7 @@ def _ship(found: "Sequence[Finding]", policy: "Policy", node: str, settings: Age
         raise Refusal("the name of the node is empty", "write it as the agents do: `hostname`")
     made = [envelope(finding, policy, node) for finding in found]
     envelopes = [each for each in made if each is not None]
+    unknown = sum(finding.time is None for finding in found)
     shipper = Shipper(
         endpoint=settings.endpoint, token=settings.token, refused=Path(REFUSED_FOLDER)
     )
@@ -271,8 +272,8 @@ def _ship(found: "Sequence[Finding]", policy: "Policy", node: str, settings: Age
         file=sys.stderr,
     )
     for amount, what in (
-        (len(made) - len(envelopes), "of unknown time were left out; see --year and --boot"),
-        (sent.refused, f"were refused and are kept in {REFUSED_FOLDER}"),
+        (unknown, "of unknown time left out; see --year and --boot"),
+        (sent.refused, f"refused, kept in {REFUSED_FOLDER}"),
     ):
         if amount:
             print(f"{counted(amount, 'fault')} {what}", file=sys.stderr)
