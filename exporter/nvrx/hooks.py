@@ -62,7 +62,7 @@ class Hooks:
         self._max_iterations: int | None = None
         self._checks: str | None = None
         self._health: Health | None = None
-        self._aborted: int | None = None
+        self._abort_time: int | None = None  # monotonic ns; None outside of a restart
         self._open: str | None = None
 
     def options(self, **options: Any) -> dict[str, Any]:
@@ -119,7 +119,7 @@ class Hooks:
     def _around(self) -> dict[str, Around]:
         around = {
             "initialize": Around(after=self._initialized),
-            "abort": Around(self._aborting, self._aborted_all, self._failed),
+            "abort": Around(self._abort_began, self._abort_ended, self._failed),
             "finalize": Around(self._finalizing, self._finalized, self._failed),
             "health_check": Around(self._checking, self._checked, self._unhealthy),
             "rank_assignment": Around(before=self._assigning),
@@ -150,16 +150,18 @@ class Hooks:
 
     # What the hooks record, in the order in which a restart calls them
 
-    def _aborting(self, state: Any) -> None:
+    def _abort_began(self, state: Any) -> None:
         # In the wrapper's monitor thread, while the main thread may still be in a collective.
-        self._aborted = time.monotonic_ns()
-        self._begin("abort")
-        if self._stacks is not None and self._interruptions.is_hang(state.iteration):
-            self._dump_stacks(self._stacks, state.iteration)
-        if self._sockets is not None:
-            self._sockets.shut()
+        try:
+            self._abort_time = time.monotonic_ns()
+            self._begin("abort")
+            if self._stacks is not None and self._interruptions.is_hang(state.iteration):
+                self._dump_stacks(self._stacks, state.iteration)
+        finally:
+            if self._sockets is not None:
+                self._sockets.shut()  # whatever cannot be recorded, the restart needs it
 
-    def _aborted_all(self, state: Any) -> None:
+    def _abort_ended(self, state: Any) -> None:
         self._keep_dumps()
         self._end()
 
@@ -172,13 +174,16 @@ class Hooks:
         self._end()
 
     def _checking(self, state: Any) -> None:
-        if self._aborted is not None:  # also called before each attempt
+        if self._abort_time is not None:  # also called before each attempt
             self._begin("health_check")
 
     def _checked(self, state: Any) -> None:
-        checked = "healthy" if self._checks else "disabled"
-        self._tell_health(Health(check=self._checks or "in_process", state=checked))
-        if self._aborted is not None:
+        if self._checks is None:
+            words = "the wrapper was given no health check"
+            self._tell_health(Health(check="in_process", state="disabled", detail=words))
+        else:
+            self._tell_health(Health(check=self._checks, state="healthy"))
+        if self._abort_time is not None:
             self._end()
             self._begin("rendezvous")
 
@@ -189,7 +194,7 @@ class Hooks:
         self._end(repr(error))
 
     def _assigning(self, context: Any) -> None:
-        if self._aborted is None:  # also called before the first iteration
+        if self._abort_time is None:  # also called before the first iteration
             return
         state, gone = context.state, set(context.terminated_ranks)
         told = self._interruptions.read(context.store, gone)
@@ -208,19 +213,19 @@ class Hooks:
         self._recorder.end_attempt()
 
     def _initialized(self, state: Any) -> None:
-        self._aborted = None
+        self._abort_time = None
         if state.mode.name == "INACTIVE":
-            self._recorder.end_attempt()
             text = f"rank {state.initial_rank} stands by as a spare in iteration {state.iteration}"
             self._recorder.record(Note(text=text, author="NVRx"))
+            self._left(state)
             return
+        if self._heartbeats is not None:
+            self._heartbeats.start()
         # For the recorder, iteration 0 is the attempt that opened with the process.
         self._recorder.attempt(
             layer="in_process", iteration=state.iteration, world_size=state.active_world_size
         )
         self._keep_dumps()  # of the process that this one replaces
-        if self._heartbeats is not None:
-            self._heartbeats.start()
         if self._max_iterations is not None and state.rank == 0:
             limit = self._max_iterations - 1  # the first iteration is no restart
             remaining = max(limit - state.iteration, 0)
@@ -266,8 +271,8 @@ class Hooks:
         limits = self.timeouts()
         soft = limits.get("in_process.soft_timeout")
         waited = None
-        if kind == "hang" and self._aborted is not None and soft is not None:
-            since_abort = time.monotonic_ns() - self._aborted
+        if kind == "hang" and self._abort_time is not None and soft is not None:
+            since_abort = time.monotonic_ns() - self._abort_time
             waited = soft + limits.get("in_process.last_call_wait", 0) + since_abort
         self._recorder.record(
             Fault(
@@ -281,7 +286,7 @@ class Hooks:
 
     def _is_consequence(self) -> bool:
         """Whether another rank was interrupted first, and this one fails because of it."""
-        return self._aborted is not None or self._interruptions.is_any()
+        return self._abort_time is not None or self._interruptions.is_any()
 
     def _dump_stacks(self, folder: Path, iteration: int) -> None:
         rank = os.environ.get("RANK", "0")

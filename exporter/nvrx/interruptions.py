@@ -21,7 +21,9 @@ def culprit(records: Sequence[tuple[int, str]], terminated: Set[int]) -> Culprit
 
     A hung rank makes its peers time out and a dead one makes them raise, so that the peers'
     records are there too: a rank that is gone outweighs one that raised, and that one outweighs
-    one that was only slow. Example: (0, EXCEPTION), (1, TERMINATED) accuses rank 1.
+    one that was only slow. Example: (0, EXCEPTION), (1, TERMINATED) accuses rank 1. The records
+    are closed soon after the first, and so may lack the one of a rank that is gone: where its
+    peers only timed out, it hung before.
     """
     gone = ("TERMINATED", "HARD_TIMEOUT", "UNRESPONSIVE")
     kinds = {
@@ -31,8 +33,11 @@ def culprit(records: Sequence[tuple[int, str]], terminated: Set[int]) -> Culprit
         "BASE_EXCEPTION": "exception",
         "MONITOR_PROCESS_EXCEPTION": "unknown",
     }
+    if terminated and terminated.isdisjoint(rank for rank, _ in records):
+        hung = bool(records) and all(kinds.get(kind) == "hang" for _, kind in records)
+        return Culprit(min(terminated), "hang" if hung else "lost_rank")
     if not records:
-        return Culprit(min(terminated), "lost_rank") if terminated else None
+        return None
 
     def weight(record: tuple[int, str]) -> int:
         rank, interruption = record

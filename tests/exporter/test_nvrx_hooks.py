@@ -28,7 +28,10 @@ from headway.events import (
     RestartPhase,
     StopAnnounced,
 )
+from headway.exporter.nvrx.gloo import GlooSockets
+from headway.exporter.nvrx.heartbeats import Heartbeats
 from headway.exporter.nvrx.interruptions import Interruptions
+from headway.exporter.recorder import Recorder
 from nvrx_versions import INSTALLED, python_path, versions
 from recording import events, of, record
 
@@ -356,6 +359,69 @@ def test_what_a_hook_itself_raises_reaches_nvrx_unchanged(tmp_path: Path) -> Non
     began, ended = of(tmp_path, RestartPhase)
     assert (began.phase, ended.phase) == ("abort", "abort")
     assert "broken plugin" in str(ended.detail)
+
+
+class Sockets(GlooSockets):
+    """Counts how often they were broken."""
+
+    def __init__(self) -> None:
+        super().__init__(set())
+        self.num_shut = 0
+
+    def shut(self) -> int:
+        self.num_shut += 1
+        return 0
+
+
+def test_connections_are_broken_even_where_nothing_can_be_recorded(tmp_path: Path) -> None:
+    sockets = Sockets()
+    options = Hooks(record(tmp_path), stacks=tmp_path, sockets=sockets).options(abort=None)
+
+    options["abort"]("not a state")
+
+    assert sockets.num_shut == 1
+    assert [one.kind for one in of(tmp_path, Misuse)] == ["nvrx_interface"]
+
+
+class Beats(Heartbeats):
+    """Notes when it is started and stopped."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        super().__init__(recorder, environment={})
+        self.calls: list[str] = []
+
+    def start(self) -> None:
+        self.calls.append("start")
+
+    def stop(self) -> None:
+        self.calls.append("stop")
+
+
+def test_the_rank_monitor_is_left_before_a_restart_and_by_spares_and_for_good(
+    tmp_path: Path,
+) -> None:
+    recorder = record(tmp_path)
+    beats = Beats(recorder)
+    options = Hooks(recorder, heartbeats=beats).options(abort=None)
+    active, inactive = (
+        SimpleNamespace(
+            mode=SimpleNamespace(name=name),
+            iteration=1,
+            rank=0,
+            initial_rank=0,
+            active_world_size=2,
+        )
+        for name in ("ACTIVE", "INACTIVE")
+    )
+    for slot, state, expected in (
+        ("initialize", active, "start"),
+        ("finalize", active, "stop"),
+        ("initialize", inactive, "stop"),
+        ("initialize", active, "start"),
+        ("completion", active, "stop"),
+    ):
+        options[slot](state)
+        assert beats.calls[-1] == expected, slot
 
 
 def test_annotations_that_cannot_be_evaluated_are_refused_with_the_next_step(

@@ -27,6 +27,10 @@ with warnings.catch_warnings():
         ([(0, "SOFT_TIMEOUT"), (1, "HARD_TIMEOUT")], set(), (1, "hang")),
         ([(0, "SOFT_TIMEOUT"), (1, "UNRESPONSIVE")], set(), (1, "lost_rank")),
         ([(0, "SOFT_TIMEOUT"), (1, "BASE_EXCEPTION")], set(), (1, "exception")),
+        # The records were closed before rank 1 was found to be gone.
+        ([(0, "EXCEPTION")], {1}, (1, "lost_rank")),
+        ([(0, "SOFT_TIMEOUT")], {1}, (1, "hang")),
+        ([(0, "UNRESPONSIVE"), (2, "EXCEPTION")], {2}, (2, "exception")),
         ([(2, "A_LATER_VERSION")], set(), (2, "lost_rank")),
         ([], {3, 2}, (2, "lost_rank")),
         ([], set(), None),
