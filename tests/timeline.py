@@ -304,6 +304,7 @@ VERBS: dict[str, Any] = {
             tier=o.get("tier"),
         )
     ),
+    "staged": _each(lambda a, o: e.CheckpointStaged(checkpoint=a[0], step=_step_of(a))),
     "finalized": _each(
         lambda a, o: e.CheckpointFinalized(checkpoint=a[0], step=_step_of(a), tier=o.get("tier"))
     ),

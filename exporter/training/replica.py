@@ -1,6 +1,6 @@
 """What one rank trains: a sharded model, its optimizer, and a loader that knows where it is."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import islice
 from typing import Any
 
@@ -60,10 +60,14 @@ class Replica:
         dist.all_reduce(totals)
         return float(totals[0]) / self._world_size, bool(totals[1])
 
-    def evaluate(self) -> float:
-        """Return the mean loss over all ranks of samples that are never trained on."""
+    def held_out(self) -> list[Batch]:
+        """Return the samples that are never trained on."""
+        return [Batch(*(tokens.to(self._device) for tokens in one)) for one in self._held_out]
+
+    def evaluate(self, batches: Sequence[Batch]) -> float:
+        """Return the mean loss over all ranks."""
         with torch.no_grad():
-            losses = torch.stack([self._loss(batch) for batch in self._held_out])
+            losses = torch.stack([self._loss(batch) for batch in batches])
         mean = losses.mean().cpu()
         dist.all_reduce(mean)
         return float(mean) / self._world_size

@@ -201,7 +201,9 @@ class Trainer:
     def _evaluate(self, replica: Replica, step: int) -> None:
         with self._recorder.phase("evaluation"):
             self._faults.strike("evaluation", step)
-            loss = replica.evaluate()
+            with self._recorder.phase("data_wait"):
+                batches = replica.held_out()
+            loss = replica.evaluate(batches)
         self._say(f"evaluated after step {step}, loss {loss:.4f}")
 
     def _announce(self, text: str) -> None:

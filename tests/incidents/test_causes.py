@@ -195,6 +195,18 @@ def test_a_watchdog_that_fires_after_a_death_is_its_consequence():
     assert (incident.cause, incident.suspect_rank) == ("killed", 3)
 
 
+def test_a_watchdog_that_is_recorded_late_still_fired_before_the_kill_that_it_led_to():
+    incident = broken(
+        OPENING
+        + """
+        115 exit rank=3 signal=9
+        117 fault hang rank=0 suspect=3 timeout=10 ran_for=17
+        """,
+        until=170,
+    )
+    assert (incident.cause, incident.suspect_rank) == ("hang", 3)
+
+
 def test_an_exit_after_a_watchdog_is_the_consequence():
     incident = broken(
         OPENING

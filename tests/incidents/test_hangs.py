@@ -81,6 +81,37 @@ def test_if_all_wait_in_the_step_nobody_is_accused():
     assert incident.suspect_rank is None
 
 
+def test_of_ranks_in_one_save_the_one_that_copied_no_state_is_the_suspect():
+    incident = hung(
+        """
+        100    phase checkpoint_save rank=0..3
+        100.2  staged c100 rank=0..1
+        100.3  staged c100 rank=3
+        """
+        + TIMEOUT
+    )
+    assert incident.suspect_rank == 2
+    assert incident.suspect_rule == (
+        "no sign since it began checkpoint_save, in which 3 of its peers went on"
+    )
+
+
+def test_of_ranks_in_one_evaluation_the_one_that_ended_nothing_in_it_is_the_suspect():
+    incident = hung(
+        """
+        100          phase evaluation rank=0..3
+        100.1-100.2  phase data_wait rank=0..2
+        """
+        + TIMEOUT
+    )
+    assert incident.suspect_rank == 3
+
+
+def test_a_sign_before_the_phase_that_all_are_in_tells_nobody_apart():
+    incident = hung("100 staged c100 rank=0\n100.1 phase evaluation rank=0..3\n" + TIMEOUT)
+    assert incident.suspect_rank is None
+
+
 def test_a_rank_that_the_record_names_is_the_suspect():
     incident = hung(
         "100 phase step rank=0..3\n700 fault heartbeat_timeout rank=0 suspect=2\n" + TIMEOUT

@@ -23,7 +23,7 @@ from headway.incidents.hangs import (
 from headway.incidents.model import Evidence, Seen, Verdict
 from headway.incidents.reading import Reading, node_of
 from headway.ledger.account import Account
-from headway.ledger.breakage import WATCHDOGS, fault_start, is_breakage
+from headway.ledger.breakage import WATCHDOGS, fault_start, fired, is_breakage
 
 _PATIENT = ("warmup", "checkpoint_save", "checkpoint_load", "data_wait")
 """Phases that may take long without anything being wrong."""
@@ -52,7 +52,7 @@ def failure(reading: Reading, position: int) -> Failure:
     evidence += gpu_evidence(reading, position, opened, evidence)
     verdict = decide(evidence, at_start=account.steps is None)
     if verdict.cause in WATCHDOG_CAUSES and verdict.suspect_rule is None:
-        verdict = _suspected(account, verdict, evidence)
+        verdict = _suspected(reading, account, verdict, evidence)
     if verdict.node is None:
         verdict = replace(verdict, node=node_of(account.attempt, verdict.rank))
     if verdict.cause == "gpu_fault" and verdict.gpu is None:
@@ -81,7 +81,8 @@ def observed(reading: Reading, position: int) -> list[Evidence]:
             phase = fault.phase
             if phase is None and rank in attempt.ranks and fault.kind in WATCHDOGS:
                 phase = doing(account, rank, time).phase
-            found.append(of_fault(Seen(time, began, rank, node, name, source), fault, phase))
+            seen = Seen(fired(time, fault), began, rank, node, name, source)
+            found.append(of_fault(seen, fault, phase))
     for time, rank, exit_ in attempt.exits:
         vanished = _is_vanished(exit_)
         if is_breakage(exit_) or (vanished and time >= since):
@@ -134,17 +135,20 @@ def _is_vanished(exit_: RankExited | AttemptEnded) -> bool:
 
 def _gpu_of(reading: Reading, account: Account, rank: int | None) -> str | None:
     """Return the GPU of a rank whose health check failed."""
-    for holder in reading.holders.of(account.attempt).get(node_of(account.attempt, rank), ()):
+    for holder in reading.holders.on(account.attempt, node_of(account.attempt, rank)):
         if holder.rank == rank and holder.gpu is not None:
             return holder.gpu.name
     return None
 
 
-def _suspected(account: Account, verdict: Verdict, evidence: Sequence[Evidence]) -> Verdict:
+def _suspected(
+    reading: Reading, account: Account, verdict: Verdict, evidence: Sequence[Evidence]
+) -> Verdict:
     """Replace the rank whose watchdog fired first by the one that held the others up."""
     watchdogs = [item for item in evidence if item.cause in WATCHDOG_CAUSES]
     times = [item.time for item in watchdogs if item.kind != "stall"]
-    suspect = hang_suspect(account, min(times, default=account.broken.teardown), evidence)
+    time = min(times, default=account.broken.teardown)
+    suspect = hang_suspect(account, time, evidence, reading.saving(account.attempt, time))
     if suspect is not None:
         return replace(verdict, rank=suspect.rank, node=None, suspect_rule=suspect.rule)
     accused = {item.rank for item in watchdogs if item.kind in ("heartbeat_timeout", "hang")}

@@ -6,7 +6,7 @@ longest open phase first; the watchdog that fires first only tells who had waite
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from headway.incidents.model import Evidence
@@ -54,8 +54,13 @@ def doing(account: Account, rank: int, time: int) -> Doing:
     return Doing(rank, None, max([done, *ends]))
 
 
-def hang_suspect(account: Account, time: int, evidence: Sequence[Evidence]) -> Suspect | None:
-    """Return the rank that the others waited for at a time in ns; None if all were alike."""
+def hang_suspect(
+    account: Account, time: int, evidence: Sequence[Evidence], saving: Mapping[int, int]
+) -> Suspect | None:
+    """Return the rank that the others waited for at a time in ns; None if all were alike.
+
+    `saving` tells when a rank last recorded something about a checkpoint, in ns.
+    """
     ranks = [doing(account, rank, time) for rank in sorted(account.attempt.ranks)]
     if len(ranks) < 2:
         return Suspect(ranks[0].rank, "the only rank") if ranks else None
@@ -74,7 +79,27 @@ def hang_suspect(account: Account, time: int, evidence: Sequence[Evidence]) -> S
         if len(numbers) > 1 and low < max(numbers.values()):
             behind = min(rank for rank, number in numbers.items() if number == low)
             return Suspect(behind, f"at {what} {low} while a peer is at {max(numbers.values())}")
-    return None
+    signs = {
+        one.rank: max(_ended_inside(account, one, time), saving.get(one.rank, 0)) for one in ranks
+    }
+    idle = [one for one in ranks if signs[one.rank] < one.since]
+    if usual is None or not 0 < len(idle) < len(ranks):
+        return None
+    suspect = min(idle, key=lambda one: (one.since, one.rank))
+    went_on = len(ranks) - len(idle)
+    return Suspect(
+        suspect.rank, f"no sign since it began {usual}, in which {went_on} of its peers went on"
+    )
+
+
+def _ended_inside(account: Account, rank: Doing, time: int) -> int:
+    """Return when a rank last ended a phase inside the one that it is in, in ns; 0 if never."""
+    ends = [
+        phase.end
+        for phase in phases_of(account, rank.rank)
+        if phase.start >= rank.since and phase.end is not None and phase.end <= time
+    ]
+    return max(ends, default=0)
 
 
 def out_of_step(evidence: Iterable[Evidence]) -> str | None:

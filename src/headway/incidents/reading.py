@@ -7,7 +7,10 @@ from itertools import accumulate
 
 from headway.events import (
     AttemptEnded,
+    CheckpointFinalized,
     CheckpointLoadFailed,
+    CheckpointScheduled,
+    CheckpointStaged,
     Clock,
     Envelope,
     Event,
@@ -28,6 +31,7 @@ from headway.ledger.checkpoints import Checkpoint
 from headway.ledger.intake import Stamped, order
 
 _TELLING = (Fault, RankExited, AttemptEnded, StopAnnounced)
+_SAVING = (CheckpointStaged, CheckpointScheduled, CheckpointFinalized)
 GPU_FAULTS = (GpuFault, GpuSxid, GpuXid)
 
 
@@ -46,6 +50,7 @@ class Reading:
         self._records: dict[int, Envelope] = {}
         of_machines: list[Stamped] = []
         self._failed_loads: list[tuple[int, str]] = []
+        self._saving: dict[str | None, list[tuple[int, int]]] = defaultdict(list)
         for fact in ledger.book.facts:
             record = fact.envelope.event
             if isinstance(record, _TELLING):
@@ -53,6 +58,8 @@ class Reading:
                 self._records[id(record)] = fact.envelope
             elif isinstance(record, GPU_FAULTS):
                 of_machines.append(fact)
+            elif isinstance(record, _SAVING) and fact.envelope.rank is not None:
+                self._saving[fact.attempt].append((fact.time, fact.envelope.rank))
             elif isinstance(record, CheckpointLoadFailed) and fact.time <= ledger.as_of:
                 self._failed_loads.append((fact.time, record.checkpoint))
         for fact in ledger.book.of_nodes:
@@ -92,6 +99,10 @@ class Reading:
         """Return the faults of GPUs and nodes between two times, both included."""
         low = bisect_left(self._times_of_machines, start)
         return self._of_machines[low : bisect_right(self._times_of_machines, end)]
+
+    def saving(self, attempt: Attempt, until: int) -> dict[int, int]:
+        """Return when each rank last recorded how far a save was, by a time in ns."""
+        return {rank: time for time, rank in self._saving[attempt.identity] if time <= until}
 
     def failed_load(self, account: Account) -> str | None:
         """Return the checkpoint that an attempt failed to load last."""

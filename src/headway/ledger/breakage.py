@@ -156,6 +156,13 @@ def fault_start(time: int, fault: Fault, last: int) -> int | None:
     return None
 
 
+def fired(time: int, fault: Fault) -> int:
+    """Return when a watchdog fired that recorded its fault at `time`, which may be later, in ns."""
+    if fault.ran_for is None or fault.timeout is None:
+        return time
+    return time - max(fault.ran_for - fault.timeout, 0)
+
+
 def by_others(exit_: RankExited | AttemptEnded) -> bool:
     """Whether somebody else ended the rank."""
     return isinstance(exit_, RankExited) and exit_.by in OTHERS
