@@ -172,6 +172,7 @@ def test_a_sites_own_policy_judges_under_its_own_name(
     ("options", "words"),
     [
         (["/no/such/log"], "cannot read the log '/no/such/log': No such file or directory"),
+        (["/dev/null"], "'/dev/null' is a device, which never ends"),
         (["{log}", "--year", "26"], "the year must be 1970 to 2261, got '26'"),
         (["{log}", "--year", "last"], "cannot read the year 'last'"),
         (["{log}", "--zone", "Mars/Base"], "unknown time zone 'Mars/Base'"),

@@ -162,6 +162,11 @@ def _opened(name: str) -> Iterator[tuple[IO[str], int]]:
         yield sys.stdin, time.time_ns()
         return
     path = Path(name)
+    if path.is_char_device():
+        raise Refusal(
+            f"{name!r} is a device, which never ends",
+            f"pipe what is in it: dmesg | headway import kernel-log {_STANDARD_INPUT}",
+        )
     try:
         log = path.open(encoding="utf-8", errors="replace", newline="\n")
     except OSError as error:

@@ -48,7 +48,7 @@ def gpu_faults_page() -> str:
         [
             "# GPU faults",
             f"Declared in `src/headway/gpu_faults/`; this is the policy `{DEFAULT_POLICY.label}`. "
-            "A site's own file overrides it (`docs/gpu_faults.md`), and every stored fault keeps "
+            "A site's own file overrides it (`docs/kernel_log.md`), and every stored fault keeps "
             "its raw code and line and says which policy judged it.",
             "## Sources of the opinions",
             _table(("Source", "What it is"), table.SOURCES.items()),
