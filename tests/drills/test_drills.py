@@ -146,7 +146,7 @@ def incident_problems(
     phases = incident["phases"]
     compared = {
         **{
-            name: (expected[name], incident[name])
+            name: (of_mode(expected[name], save), incident[name])
             for name in ("cause", "layer", "suspect_rank", "suspect_node", "outcome")
         },
         # all but the run's first attempt try to recover it
@@ -166,6 +166,10 @@ def incident_problems(
         "phases with time": ([], [name for name in expected["no_phases"] if phases[name]]),
     }
     return differences(compared)
+
+
+def of_mode(expected: object, save: str) -> object:
+    return expected[save] if isinstance(expected, dict) else expected
 
 
 def differences(compared: Mapping[str, tuple[object, object]]) -> list[str]:
