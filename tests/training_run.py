@@ -71,6 +71,11 @@ def train(
         check=False,
     )
     assert ended.returncode == 0, ended.stdout
+    return read(spool, ended.stdout, killed=killed)
+
+
+def read(spool: Path, output: str = "", *, killed: bool = False) -> Training:
+    """Return what the ranks of one launch recorded."""
     envelopes: dict[int, list[Envelope]] = {}
     for folder in spools(spool):
         reader = SpoolReader(folder)
@@ -82,4 +87,4 @@ def train(
         envelopes.setdefault(reader.producer.rank, []).extend(batch.envelopes)
     for told in envelopes.values():
         told.sort(key=lambda one: one.monotonic)
-    return Training(output=ended.stdout, envelopes=envelopes)
+    return Training(output=output, envelopes=envelopes)

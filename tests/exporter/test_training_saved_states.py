@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from training_run import environment
+from training_run import TORCHRUN, environment
 
 pytestmark = pytest.mark.slow
 
@@ -18,9 +18,8 @@ Answers = dict[str, dict[str, bool]]
 @pytest.fixture(scope="module")
 def answers(tmp_path_factory: pytest.TempPathFactory) -> Answers:
     folder = tmp_path_factory.mktemp("saved states")
-    launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
     ended = subprocess.run(
-        [sys.executable, *launcher, str(PROGRAM), str(folder)],
+        [sys.executable, *TORCHRUN, str(PROGRAM), str(folder)],
         env=environment(folder / "spool"),
         capture_output=True,
         text=True,
