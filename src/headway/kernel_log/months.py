@@ -1,6 +1,6 @@
 """Names of months in many languages, so that no log needs the locale that wrote it.
 
-Known: Catalan, Czech, Danish, Dutch, English, Estonian, Finnish, French, German, Hungarian,
+Known: Czech, Danish, Dutch, English, Estonian, Finnish, French, German, Hungarian,
 Indonesian, Italian, Norwegian, Polish, Portuguese, Romanian, Russian, Slovak, Slovenian, Spanish,
 Swedish, Turkish, Ukrainian, and Chinese, Japanese and Korean, which count their months. Left out
 is Croatian, whose `lis` and `lip` are other months than the Polish ones.
@@ -15,8 +15,7 @@ _NAMES = (
     "feb fev febr fevr veebr lut uno sub subat helmi \u0444\u0435\u0432 \u043b\u044e\u0442",
     "mar marz mrz mrt marc mars marts maa maalis bre brez \u043c\u0430\u0440 \u0431\u0435\u0440",
     "apr abr avr kwi dub nis nisan huhti \u0430\u043f\u0440 \u043a\u0432\u0456",
-    "may mai maj mei mag maig mayo kve touko \u043c\u0430\u0439 \u043c\u0430\u044f "
-    "\u0442\u0440\u0430",
+    "may mai maj mei mag mayo kve touko \u043c\u0430\u0439 \u043c\u0430\u044f \u0442\u0440\u0430",
     "jun juin juni juuni junho giu iun iuni cze cerven cervna cen haz kesa "
     "\u0438\u044e\u043d \u0447\u0435\u0440",
     "jul juil juli juuli julho lug iul iuli lip cervenec cervence cec tem temmuz heina "
