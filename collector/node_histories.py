@@ -4,7 +4,7 @@ What a run adds is kept until its ledger changes.
 """
 
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -26,11 +26,17 @@ _RUNS_SHOWN = 10
 class NodeHistories:
     """Reads the histories of nodes."""
 
-    def __init__(self, ledgers: Ledgers, clocks: NodeClocks, store: EventStore) -> None:
-        """Read runs from `ledgers`, and from the store only the samples around a run."""
+    def __init__(
+        self, ledgers: Ledgers, clocks: NodeClocks, store: EventStore, clock: Callable[[], int]
+    ) -> None:
+        """Read runs from `ledgers`, and from the store only the samples around a run.
+
+        `clock` gives the time in UTC nanoseconds.
+        """
         self._ledgers = ledgers
         self._clocks = clocks
         self._store = store
+        self._clock = clock
         self._lock = threading.Lock()
         self._stays: dict[str, tuple[str, Stay]] = {}
 
@@ -76,7 +82,8 @@ class NodeHistories:
             return stay
 
     def _history(self, node: str, stays: Sequence[Stay]) -> NodeHistory:
-        return node_history(node, self._stamped(self._ledgers.of_node(node)), stays)
+        told = self._stamped(self._ledgers.of_node(node))
+        return node_history(node, told, stays, self._clock())
 
     def _stamped(self, envelopes: Iterable[Envelope]) -> list[Stamped]:
         """Put events on the collector's clock."""
@@ -136,6 +143,7 @@ def _gpu(one: GpuHistory) -> dict[str, Any]:
         "incidents": list(one.incidents),
         **_loss(one.loss),
         "last_fault": one.last_fault,
+        "advice": list(one.advice),
     }
 
 

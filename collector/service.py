@@ -29,7 +29,7 @@ class Service:
         self.clock = clock
         self.node_clocks = NodeClocks()
         self._ledgers = Ledgers(clock)
-        self._node_histories = NodeHistories(self._ledgers, self.node_clocks, store)
+        self._node_histories = NodeHistories(self._ledgers, self.node_clocks, store, clock)
         self._committer: Committer | None = None
         self._stopping = threading.Event()
         self._rebuilding: threading.Thread | None = None

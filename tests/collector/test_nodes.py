@@ -194,3 +194,46 @@ def test_prometheus_hears_of_failures_and_of_the_gpu_time_lost(collector: Runnin
     lost = incident["lost_gpu_ns"] / 1e9
     assert 'headway_node_failures_total{node="node-a"} 1.0' in text
     assert f'headway_node_lost_gpu_seconds{{node="node-a"}} {lost}' in text
+
+
+SHARED = """
+0        allocation 2
+0        attempt A launcher world=2 rank=0..1 local=0 visible={visible}
+0-100    steps 1-100 rank=0..1
+100.5    fault exception rank=0 exception=RuntimeError
+105      exit rank=0..1 signal=9 by=launcher
+200      run_ended failed
+"""
+
+
+def test_of_two_runs_that_share_a_node_only_the_one_whose_gpu_broke_is_charged(
+    tmp_path: Path,
+) -> None:
+    def named(run: str, visible: str) -> list[Envelope]:
+        built = timeline(SHARED.format(visible=visible), run)
+        return [replace(one, producer=f"{run} {one.producer}") for one in built]
+
+    gpus = "".join(f"0 gpu {index} GPU-{index} 0000:{index}b:00.0\n" for index in range(4))
+    told = named("left", "0,1") + named("right", "2,3")
+    told += timeline(gpus + "100.2 xid 79 0000:3b:00\n100.3 xid 13 0000:0b:00")
+    with running(tmp_path / "events.duckdb", told, at(300)) as collector:
+        (left,), (right,) = (collector.client.incidents(run) for run in ("left", "right"))
+        assert (left["cause"], left["suspect_gpu"]) == ("exception", None)
+        assert "which no rank of this run works on" in " ".join(left["evidence"])
+        assert (right["cause"], right["suspect_gpu"]) == ("gpu_fault", "GPU-3")
+        assert right["suspect_rank"] == 1
+        (charged,) = collector.client.report("right")["gpu_losses"]
+        assert (charged["device"], charged["incidents"]) == ("GPU-3", [right["incident"]])
+        one = collector.client.node("node-a")
+        # both were there at once: 105 s of two runs are 105 s of the node
+        assert one["per_1000_node_days"]["node_days"] == pytest.approx(105 / 86_400)
+        assert one["runs"] == ["left", "right"] or one["runs"] == ["right", "left"]
+
+
+def test_a_gpu_whose_fault_no_reboot_clears_comes_with_advice(tmp_path: Path) -> None:
+    text = "".join(f"{t} boot b{t}\n{t} xid 95 GPU-d\n" for t in (1, 1000, 2000))
+    with running(tmp_path / "events.duckdb", timeline(text), at(3000)) as collector:
+        (gpu,) = collector.client.node("node-a")["gpus"]
+        assert gpu["advice"] == [
+            "Xid 95 came back after 2 reboots: have the hardware inspected or replaced"
+        ]

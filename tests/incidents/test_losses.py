@@ -99,6 +99,16 @@ def test_consequences_and_gpus_of_others_are_not_the_runs():
     assert losses(GPUS + RUN + "500.2 xid 45 0000:cb:00 repeats=900") == []
 
 
+def test_a_fault_just_before_the_run_or_just_after_it_is_counted_with_its_incident():
+    for time in (201, 540):
+        (one,) = losses(GPUS + RUN.split("520 ")[0] + f"{time} xid 79 0000:cb:00", 600)
+        assert (one.faults, len(one.incidents)) == (1, 1)
+
+
+def test_a_run_that_never_began_an_attempt_has_lost_nothing():
+    assert losses("0 allocation 4\n1 xid 79 GPU-a\n") == []
+
+
 def test_the_worst_gpu_comes_first():
     found = losses(GPUS + RUN + XID + "600 xid 95 GPU-a")
     assert [one.device for one in found] == ["GPU-d", "GPU-a"]

@@ -63,6 +63,9 @@ def print_node(one: Mapping[str, Any], file: IO[str] | None = None) -> None:
     for table in (_gpus(one), _stays(one), _health(one)):
         if table.row_count:
             console.print(table)
+    for gpu in one["gpus"]:
+        for advice in gpu["advice"]:
+            console.print(f"{gpu['device']}: {advice}", soft_wrap=True)
     if one["failures"] or one["incidents"]:
         known = one["scheduler"] is not None
         console.print("Keep new work off it with" + (":" if known else " one of:"))

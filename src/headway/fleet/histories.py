@@ -7,12 +7,14 @@ counts the failures while a run was there, over the time that runs were there.
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import chain
 
 from headway.events import GpuPresent
 from headway.fleet.cordon import cordon_commands
 from headway.fleet.rates import Rate, rate_of
 from headway.fleet.stays import Charge, Stay, Stretch, joined
+from headway.gpu_faults import history
 from headway.incidents import Loss
 from headway.incidents.gpu_evidence import AFTER, BEFORE, BLAMED, Finding, GpuRecord, finding_of
 from headway.incidents.gpu_names import uuid_of
@@ -29,7 +31,10 @@ REPEATED = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GpuHistory:
-    """One GPU of a node: its faults, by class and name, and the incidents it is to blame for."""
+    """One GPU of a node: its faults, by class and name, and the incidents it is to blame for.
+
+    `advice` is what its faults of the past say together, which no single one does.
+    """
 
     device: str
     address: str | None = None
@@ -39,6 +44,7 @@ class GpuHistory:
     incidents: tuple[str, ...] = ()
     loss: Loss = field(default_factory=Loss)
     last_fault: int | None = None
+    advice: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,8 +79,10 @@ class NodeHistory:
         return cordon_commands(self.node, self.scheduler, reason)
 
 
-def node_history(node: str, events: Sequence[Stamped], stays: Iterable[Stay]) -> NodeHistory:
-    """Return the history of a node from its own events and from the runs that were there."""
+def node_history(
+    node: str, events: Sequence[Stamped], stays: Iterable[Stay], now: int
+) -> NodeHistory:
+    """Return the history of a node at `now` (ns) from its own events and the runs there."""
     there = [stay for stay in stays if node in stay.nodes]
     presence = joined(stretch for stay in there for stretch in stay.nodes[node])
     charges = [charge for stay in there for charge in stay.charges if charge.node == node]
@@ -93,7 +101,7 @@ def node_history(node: str, events: Sequence[Stamped], stays: Iterable[Stay]) ->
         incidents=tuple(charge.incident for charge in charges),
         loss=sum((charge.loss for charge in charges), Loss()),
         last_failure=failures[-1] if failures else None,
-        gpus=_gpus(events, findings, charges),
+        gpus=_gpus(events, findings, charges, now),
     )
 
 
@@ -126,7 +134,10 @@ def _during(presence: Sequence[Stretch], time: int) -> bool:
 
 
 def _gpus(
-    events: Sequence[Stamped], findings: Sequence[Finding], charges: Sequence[Charge]
+    events: Sequence[Stamped],
+    findings: Sequence[Finding],
+    charges: Sequence[Charge],
+    now: int,
 ) -> tuple[GpuHistory, ...]:
     """Return every GPU of a node that is listed, had a fault or is to blame for an incident."""
     seen: dict[str, list[Finding]] = defaultdict(list)
@@ -142,6 +153,9 @@ def _gpus(
         record = fact.envelope.event
         if isinstance(record, GpuPresent):
             addresses[uuid_of(record.device) or record.device] = record.pci_address
+    advice: dict[str, list[str]] = defaultdict(list)
+    for said in history.findings(map(_past, chain.from_iterable(seen.values())), now):
+        advice[said.gpu].append(said.advice)
     found = []
     for device in {**addresses, **blamed, **seen}:
         begun = united(one.fact.time for one in seen[device] if one.classification in BLAMED)
@@ -155,6 +169,13 @@ def _gpus(
                 incidents=tuple(charge.incident for charge in blamed[device]),
                 loss=sum((charge.loss for charge in blamed[device]), Loss()),
                 last_fault=begun[-1] if begun else None,
+                advice=tuple(advice[device]),
             )
         )
     return tuple(sorted(found, key=lambda one: (-one.faults, -one.loss.gpu_time, one.device)))
+
+
+def _past(one: Finding) -> history.PastFault:
+    judged = replace(one.record, classification=one.classification, policy=one.policy)
+    boot = one.fact.envelope.boot_id
+    return history.PastFault(time=one.fact.time, gpu=one.gpu or "", fault=judged, boot_id=boot)

@@ -81,13 +81,12 @@ def gpu_evidence(
         earlier = reading.accounts[position - 1].attempt.end
         since = max(since, min(earlier + AFTER, attempt.begin))
     last = max((item.time for item in evidence), default=opened)
-    holders = reading.holders.of(attempt)
     findings: list[Finding] = []
     found: list[Evidence] = []
     for fact in reading.of_machines(since, last + AFTER):
         record = fact.envelope.event
-        near = holders.get(fact.envelope.node)
-        if near is None:
+        near = reading.holders.on(attempt, fact.envelope.node)
+        if not near:
             continue
         if isinstance(record, GpuRecord):
             findings.append(finding_of(reading.inventory, near, fact, record))

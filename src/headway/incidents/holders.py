@@ -4,7 +4,8 @@ What the rank itself recorded counts; else the devices that its process may see 
 the node, read in the node's own list of GPUs; else the rank within the node is the GPU's number.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -60,7 +61,7 @@ class Holders:
         self._inventory = inventory
         self._starts: dict[tuple[str | None, int], Stamped] = {}
         self._devices: dict[tuple[int, str | None], list[Stamped]] = {}
-        self._known: dict[str, dict[str | None, list[Holder]]] = {}
+        self._known: dict[tuple[str, str | None], list[Holder]] = {}
         for fact in facts:
             rank, record = fact.envelope.rank, fact.envelope.event
             if rank is None:
@@ -70,40 +71,36 @@ class Holders:
             elif isinstance(record, RankDevice):
                 self._devices.setdefault((rank, fact.envelope.node), []).append(fact)
 
-    def of(self, attempt: Attempt) -> Mapping[str | None, Sequence[Holder]]:
-        """Return the ranks of an attempt by their node, in their order."""
-        found = self._known.get(attempt.identity)
-        if found is None:
-            found = self._known[attempt.identity] = {}
-            for rank, log in sorted(attempt.ranks.items()):
-                found.setdefault(log.node, []).append(self._holder(attempt, rank, log.node))
-        return found
+    def on(self, attempt: Attempt, node: str | None) -> Sequence[Holder]:
+        """Return the ranks that an attempt has on a node, in their order."""
+        key = attempt.identity, node
+        if key not in self._known:
+            ranks = sorted(rank for rank, log in attempt.ranks.items() if log.node == node)
+            self._known[key] = [self._holder(attempt, rank, node) for rank in ranks]
+        return self._known[key]
 
     def _holder(self, attempt: Attempt, rank: int, node: str | None) -> Holder:
         start = self._starts.get((attempt.identity, rank))
         said = self._said(rank, node, start, attempt.end)
-        first = start or said
-        boot = Boot(node, None if first is None else first.envelope.boot_id)
-        if said is not None:
-            holder = self._own(Holder(rank=rank, boot=boot, rule=_OWN), said)
-        else:
-            holder = self._deduced(Holder(rank=rank, boot=boot), start)
         record = None if start is None else start.envelope.event
-        if isinstance(record, AttemptStarted):
-            holder = replace(holder, process_id=record.process_id)
-        return holder
+        first = start or said
+        holder = Holder(
+            rank=rank,
+            boot=Boot(node, None if first is None else first.envelope.boot_id),
+            process_id=record.process_id if isinstance(record, AttemptStarted) else None,
+        )
+        return self._deduced(holder, start) if said is None else self._own(holder, said)
 
     def _said(self, rank: int, node: str | None, start: Stamped | None, end: int) -> Stamped | None:
         """Return what a rank last recorded of its GPU in the boot in which its attempt ran.
 
         An attempt within the same process need not say it again.
         """
-        found = None
-        for fact in self._devices.get((rank, node), ()):
-            same = start is None or fact.envelope.boot_id == start.envelope.boot_id
-            if same and fact.time <= end:
-                found = fact
-        return found
+        said = self._devices.get((rank, node), ())
+        for fact in reversed(said[: bisect_right(said, end, key=lambda fact: fact.time)]):
+            if start is None or fact.envelope.boot_id == start.envelope.boot_id:
+                return fact
+        return None
 
     def _own(self, holder: Holder, said: Stamped) -> Holder:
         """Return a rank with the GPU that it recorded itself."""
@@ -115,7 +112,7 @@ class Holders:
         name = record.slice or record.device
         found = self._inventory.of_slice(holder.boot, name, said.time)
         gpu, slice_ = (named, None) if found is None else found
-        return replace(holder, gpu=gpu, slice=slice_)
+        return replace(holder, gpu=gpu, slice=slice_, rule=_OWN)
 
     def _deduced(self, holder: Holder, start: Stamped | None) -> Holder:
         """Return a rank with the GPU that its place among the node's ranks gives it."""

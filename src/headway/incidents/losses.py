@@ -4,9 +4,9 @@ from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import chain, pairwise
 
-from headway.incidents.gpu_evidence import BLAMED, Finding, GpuRecord, finding_of
+from headway.incidents.gpu_evidence import AFTER, BEFORE, BLAMED, Finding, GpuRecord, finding_of
 from headway.incidents.model import Incident
 from headway.incidents.reading import Reading
 from headway.ledger import Ledger
@@ -84,7 +84,7 @@ def gpu_losses(ledger: Ledger, known: Sequence[Incident]) -> list[GpuLoss]:
         if incident.cause == "gpu_fault":
             charged[incident.suspect_node, incident.suspect_gpu].append(incident)
     seen: dict[tuple[str | None, str | None], list[Finding]] = defaultdict(list)
-    for one in _findings(Reading(ledger)):
+    for one in _findings(ledger):
         if one.classification != "consequence":
             seen[one.fact.envelope.node, one.gpu].append(one)
     found = []
@@ -122,15 +122,19 @@ def _times(findings: Iterable[Finding]) -> list[int]:
     return [one.fact.time for one in findings if one.classification in BLAMED]
 
 
-def _findings(reading: Reading) -> list[Finding]:
+def _findings(ledger: Ledger) -> list[Finding]:
     """Return the GPU faults on GPUs of the attempt that ran, or had run last, at their time."""
-    attempts = [account.attempt for account in reading.accounts]
+    told = chain(ledger.book.of_nodes, ledger.book.facts)
+    attempts = ledger.book.attempts
+    if not attempts or not any(isinstance(fact.envelope.event, GpuRecord) for fact in told):
+        return []
+    reading = Reading(ledger)
     begins = [attempt.begin for attempt in attempts]
     found = []
-    for fact in reading.of_machines(reading.ledger.start, reading.ledger.closed_at):
+    for fact in reading.of_machines(ledger.start - BEFORE, ledger.closed_at + AFTER):
         record = fact.envelope.event
         attempt = attempts[max(bisect_right(begins, fact.time) - 1, 0)]
-        holders = reading.holders.of(attempt).get(fact.envelope.node)
+        holders = reading.holders.on(attempt, fact.envelope.node)
         if isinstance(record, GpuRecord) and holders:
             one = finding_of(reading.inventory, holders, fact, record)
             if one.place.ours:
