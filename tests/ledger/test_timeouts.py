@@ -98,17 +98,22 @@ def test_a_timeout_guards_what_it_would_end(
     assert [timeout for name, timeout in found(events) if name == phase] == guards
 
 
-def test_import_and_startup_are_guarded_by_no_wrapper() -> None:
+def test_import_and_startup_are_guarded_by_nothing_but_a_section_of_their_own() -> None:
+    timeouts = (
+        "in_process.soft_timeout:60,launcher.out_of_section_timeout:60,process_group:60,"
+        "launcher.section_timeout.startup:60"
+    )
     events = timeline(
-        """
-        0       configured timeouts=in_process.soft_timeout:60,process_group:60
+        f"""
+        0       configured timeouts={timeouts}
         0       attempt A
         0-9     phase startup
         1-5     phase import
         """
     )
 
-    assert list(found(events)) == [("import", None), ("startup", None)]
+    section = "launcher.section_timeout.startup"
+    assert list(found(events)) == [("import", None), ("startup", section)]
 
 
 def test_a_summary_tells_its_longest_step_without_the_wait() -> None:

@@ -18,7 +18,7 @@ _SPECIAL = {
     REGROUPING: "in_process.barrier_timeout",
 }
 _BEFORE = ("startup", "import")
-"""Phases before any wrapper or process group watches."""
+"""Phases before any monitor, wrapper or process group watches."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,10 +69,10 @@ def _limits(timeouts: Mapping[str, object]) -> dict[str, int]:
 def _guards(phase: str, limits: Collection[str]) -> list[str]:
     """Return the configured timeouts that a phase must keep to."""
     section = SECTION + phase
-    names = [section if section in limits else "launcher.out_of_section_timeout"]
-    if phase in _SPECIAL:
-        names = [_SPECIAL[phase]]
-    elif phase not in _BEFORE:
+    names = [_SPECIAL.get(phase, section)]
+    if phase not in (*_SPECIAL, *_BEFORE):
+        if section not in limits:
+            names.append("launcher.out_of_section_timeout")
         names += ["in_process.soft_timeout", "in_process.hard_timeout"]
         if phase != "data_wait":  # no collective waits for a batch
             names.append("process_group")
