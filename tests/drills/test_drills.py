@@ -14,10 +14,12 @@ from typing import Any
 
 import pytest
 
+from gpu_scenario import Scenario
 from headway.cli.drill_plan import FAULTS, LAYERS, PLACES, left_out
 
 EXPECTED = Path(__file__).parent / "expected"
 TABLE = {layer: json.loads((EXPECTED / f"{layer}.json").read_text()) for layer in LAYERS}
+GPU_FAULTS = json.loads((EXPECTED / "gpu_faults.json").read_text())
 SEED = int(os.environ.get("HEADWAY_DRILL_SEED", "42"))
 BY_DEFAULT = [
     ("in_process", "exception", "evaluation", "async"),
@@ -39,7 +41,8 @@ EVERY = [
     for place in places
     if fault != "none"
 ]
-SELECTED = {"": BY_DEFAULT, "all": EVERY}[os.environ.get("HEADWAY_DRILLS", "")]
+EVERYTHING = os.environ.get("HEADWAY_DRILLS") == "all"
+SELECTED = EVERY if EVERYTHING else BY_DEFAULT
 
 
 @pytest.mark.parametrize("layer", LAYERS)
@@ -97,13 +100,39 @@ def test_a_training_that_nothing_breaks_tells_how_efficient_its_checkpoints_are(
     assert told["checkpoint_efficiency"] == pytest.approx(1 - saved / faultless)
 
 
-def drill(layer: str, fault: str, place: str, save: str) -> subprocess.CompletedProcess[str]:
+@pytest.mark.slow
+@pytest.mark.parametrize("name", GPU_FAULTS if EVERYTHING else list(GPU_FAULTS)[:1])
+def test_a_kernel_line_blames_a_gpu_or_not(name: str, tmp_path: Path) -> None:
+    expected = GPU_FAULTS[name]
+    options = [word for line in expected["lines"] for word in ("--kernel-line", line)]
+    options += ["--kernel-line-after", str(expected["after"])]
+    driver = Scenario(tmp_path / "gpus.json").environment
+
+    ended = drill("in_process", "exception", "step", "sync", *options, **driver)
+    assert ended.returncode == 0, ended.stderr
+
+    told = json.loads(ended.stdout)
+    (incident,) = told["incidents"]
+    names = ("cause", "suspect_gpu", "suspect_rank", "suspect_node")
+    assert [incident[one] for one in names] == [expected[one] for one in names], ended.stdout
+    charged = [(one["device"], one["steps"]) for one in told["gpu_losses"] if one["gpu_ns"]]
+    blamed = expected["suspect_gpu"]
+    assert charged == ([] if blamed is None else [(blamed, incident["rollback_steps"])])
+    if expected.get("folded"):
+        noise = [words for words in incident["evidence"] if "Xid 45" in words]
+        assert noise == [f"Xid 45 on {blamed} (3 times), a consequence"]
+
+
+def drill(
+    layer: str, fault: str, place: str, save: str, *options: str, **variables: str
+) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [
             *(sys.executable, "-m", "headway", "drill", "--json"),
             *("--layer", layer, "--fault", fault, "--at", place, "--save", save),
-            *("--seed", str(SEED)),
+            *("--seed", str(SEED), *options),
         ],
+        env={**os.environ, **variables},
         capture_output=True,
         text=True,
         timeout=600,

@@ -38,6 +38,21 @@ def add(subparsers: Any) -> None:
         "--seed", type=int, default=42, metavar="N", help="Seed of the step. Default: 42."
     )
     parser.add_argument(
+        "--kernel-line",
+        action="append",
+        default=[],
+        metavar="LINE",
+        help="Line of the kernel, such as `NVRM: Xid (PCI:0000:1b:00): 79, ...`, that the agent of "
+        "the struck rank's node reads when the fault strikes. May be given several times.",
+    )
+    parser.add_argument(
+        "--kernel-line-after",
+        type=float,
+        default=0.0,
+        metavar="SECONDS",
+        help="Time from the fault to the stamp of these lines; negative: before it. Default: 0.",
+    )
+    parser.add_argument(
         "--json", action="store_true", help="Print one JSON object as the last line."
     )
     parser.add_argument(
@@ -59,20 +74,21 @@ def run(arguments: argparse.Namespace) -> int:
         at=at,
         save=arguments.save,
         seed=arguments.seed,
+        kernel_lines=tuple(arguments.kernel_line),
+        kernel_lines_after=arguments.kernel_line_after,
     )
     reason = left_out(drill.layer, drill.fault, drill.at)
     if reason is not None:
         raise Refusal(f"no drill of {drill.fault} at {at} under {drill.layer}", reason)
+    if drill.kernel_lines and drill.fault == "none":
+        raise Refusal("a kernel line comes with a fault", "name one with --fault")
     from headway.cli.drill_run import DrillRun, told
     from headway.cli.ledger_text import print_report
     from headway.cli.processes import adopt_orphans, end_descendants
     from headway.cli.staging import ignore_signals, signals_raise, state_folder
 
     adopt_orphans()
-    with (
-        signals_raise(),
-        state_folder("drill", arguments.keep, once=True) as folder,
-    ):
+    with signals_raise(), state_folder("drill", arguments.keep, once=True) as folder:
         staged = DrillRun(drill, folder)
         try:
             report = staged.run()

@@ -53,6 +53,10 @@ class Drill:
     at: str
     save: str
     seed: int
+    kernel_lines: tuple[str, ...] = ()
+    """What the kernel's log of the struck rank's node says."""
+    kernel_lines_after: float = 0.0
+    """When it says so by its own stamps, in seconds after the fault."""
 
     @property
     def fault_step(self) -> int:

@@ -6,6 +6,7 @@ import signal
 import sys
 import time
 from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import psutil  # type: ignore[import-untyped]  # its stubs are a package of thei
 
 from headway.cli.demo_run import outcome
 from headway.cli.drill_layers import Node, nodes
-from headway.cli.drill_plan import FAULT_RANK, Drill
+from headway.cli.drill_plan import Drill
 from headway.cli.memory_limit import MemoryLimit
 from headway.cli.processes import Process, is_listening, unused_port
 from headway.cli.refusal import NO, Refusal
@@ -159,14 +160,25 @@ class DrillRun:
         if not written.endswith("\n"):
             return  # it was created just now
         self._struck = True
+        self._tell_the_kernel(list(self._running)[-1])
         if self._drill.fault == "preemption":
             self._stopping = True
             for process in self._running.values():
                 process.signal(signal.SIGTERM)
         elif self._drill.fault == "node_lost":
-            self._lose(list(self._running)[FAULT_RANK])
+            self._lose(list(self._running)[-1])
         elif self._limit is not None:
             self._limit.run_out(int(written))
+
+    def _tell_the_kernel(self, name: str) -> None:
+        """Let the kernel's log of a node say what the drill wants it to say."""
+        time_of = datetime.now(UTC) + timedelta(seconds=self._drill.kernel_lines_after)
+        with self._kernel_log(name).open("a", encoding="utf-8") as log:
+            for line in self._drill.kernel_lines:
+                log.write(f"{time_of.isoformat()} {name} kernel: {line}\n")
+
+    def _kernel_log(self, name: str) -> Path:
+        return self._folder / f"{name}.kernel.log"
 
     def _lose(self, name: str) -> None:
         """Kill all processes of a node at once, as a power failure does."""
@@ -189,6 +201,9 @@ class DrillRun:
             "HEADWAY_ENDPOINT": self._services.collector,
             "HEADWAY_AGENT_PORT": "0",
         }
+        if self._drill.kernel_lines:
+            self._kernel_log(node.name).touch()
+            environment["HEADWAY_AGENT_KERNEL_LOG"] = str(self._kernel_log(node.name))
         command = [sys.executable, "-m", "headway", "run", "--", *node.command]
         if self._limit is not None:
             command = self._limit.entered_by(command)
@@ -221,6 +236,7 @@ def told(drill: Drill, report: Mapping[str, Any]) -> dict[str, Any]:
         "checkpoints": [
             {"step": one["step"], "state": one["state"]} for one in report["checkpoints"]
         ],
+        "gpu_losses": report["gpu_losses"],
         "incidents": [
             {name: incident[name] for name in _OF_INCIDENT} for incident in report["incidents"]
         ],
