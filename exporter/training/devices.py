@@ -1,8 +1,11 @@
 """Which device a rank trains on, decided alike by all ranks of a node."""
 
-from collections.abc import MutableMapping
+from collections.abc import Mapping, MutableMapping
+from typing import Any
 
 import torch
+
+from headway.events import RankDevice
 
 NCCL_FOR_RESTARTS = {
     # Else the watchdog ends the process where NVRx is about to restart it.
@@ -32,3 +35,21 @@ def choose(environment: MutableMapping[str, str]) -> torch.device:
     device = torch.device("cuda", local_rank)
     torch.cuda.set_device(device)
     return device
+
+
+def identity(device: torch.device, environment: Mapping[str, str]) -> RankDevice | None:
+    """Return which GPU a rank trains on, by names that its node's driver knows, too."""
+    if device.type != "cuda":
+        return None
+    found: Any = torch.cuda.get_device_properties(device)
+    address = None
+    if hasattr(found, "pci_bus_id"):  # newer versions of torch tell it
+        address = f"{found.pci_domain_id:08x}:{found.pci_bus_id:02x}:{found.pci_device_id:02x}.0"
+    visible = environment.get("CUDA_VISIBLE_DEVICES", "").split(",")
+    named = visible[device.index].strip() if device.index < len(visible) else ""
+    return RankDevice(
+        device=f"GPU-{found.uuid}",
+        pci_address=address,
+        local_rank=device.index,
+        slice=named if named.startswith("MIG-") else None,
+    )

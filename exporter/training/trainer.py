@@ -71,6 +71,9 @@ class Trainer:
         self._rank = int(os.environ["RANK"])
         self._world_size = int(os.environ["WORLD_SIZE"])
         self._device = devices.choose(os.environ)
+        gpu = devices.identity(self._device, os.environ)
+        if gpu is not None:
+            recorder.record(gpu)
         record_launcher_budget(recorder, os.environ)
         self._heartbeats = Heartbeats(recorder)
         self._heartbeats.start()

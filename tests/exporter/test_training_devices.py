@@ -1,8 +1,11 @@
 """The device of each rank, on machines with and without enough GPUs."""
 
 import warnings
+from types import SimpleNamespace
 
 import pytest
+
+from headway.events import RankDevice
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", FutureWarning)  # torch about pynvml
@@ -60,3 +63,29 @@ def test_a_rank_whose_node_nobody_counts_needs_a_gpu_of_its_number(
     gpus(monkeypatch, 1)
     assert devices.choose({"LOCAL_RANK": "1"}) == torch.device("cpu")
     assert chosen == []
+
+
+@pytest.mark.parametrize(
+    ("visible", "slice_"), [("", None), ("2,3", None), ("MIG-a, MIG-b", "MIG-b"), ("MIG-a", None)]
+)
+def test_a_rank_names_its_gpu_as_the_driver_of_its_node_does(
+    monkeypatch: pytest.MonkeyPatch, visible: str, slice_: str | None
+) -> None:
+    found = SimpleNamespace(
+        uuid="5ab0f9e7-2f2e-1111-aaaa-0123456789ab",
+        pci_domain_id=0,
+        pci_bus_id=0xCB,
+        pci_device_id=0,
+    )
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda device: found)
+    environment = {"CUDA_VISIBLE_DEVICES": visible}
+    assert devices.identity(torch.device("cuda", 1), environment) == RankDevice(
+        device="GPU-5ab0f9e7-2f2e-1111-aaaa-0123456789ab",
+        pci_address="00000000:cb:00.0",
+        local_rank=1,
+        slice=slice_,
+    )
+
+
+def test_a_rank_on_a_cpu_has_no_gpu_to_name() -> None:
+    assert devices.identity(torch.device("cpu"), {}) is None
