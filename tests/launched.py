@@ -18,11 +18,11 @@ NOBODY = "http://127.0.0.1:9"
 
 
 def headway_run(
-    spool: Path, command: Sequence[str], endpoint: str = NOBODY, interval: str = "0.05"
+    spool: Path, command: Sequence[str], endpoint: str = NOBODY, kernel_log: str = "off"
 ) -> list[str]:
     """Return the words that run a command under the agent."""
-    own = ["--spool", str(spool), "--endpoint", endpoint, "--port", "0", "--interval", interval]
-    own += ["--gpus", "no"]
+    own = ["--spool", str(spool), "--endpoint", endpoint, "--port", "0", "--interval", "0.3"]
+    own += ["--gpus", "no", "--nics", "no", "--kernel-log", kernel_log]
     return [sys.executable, "-m", "headway", "run", *own, "--", *command]
 
 

@@ -29,14 +29,19 @@ from headway.exporter.launcher import lines
 from headway.exporter.launcher.channel import Channel, Measured, WorkerEnded, WorkerStarted
 from headway.exporter.launcher.error_files import Cycle, cycle_of, error_of
 from headway.exporter.launcher.exits import Ending, ended_by
+from headway.exporter.launcher.oom_log import OomLog
 from headway.exporter.launcher.ranks import RankProcess, Ranks, earlier_error_files
 from headway.exporter.oom import OomEvidence
 from headway.exporter.witness import Witness
 
 _log = logging.getLogger(__name__)
 
-_LOOK = 0.2
-"""Seconds between two looks."""
+_LOOK = 0.05
+"""Seconds between two looks for new ranks, so that each is known before it ends."""
+_WATCH = 4
+"""Looks between two looks at what the known ranks are doing."""
+_FILES = 40
+"""Looks between two looks at the launcher's files."""
 _SECOND = 1_000_000_000
 _TOLD_LATER = 10 * _SECOND
 """How long, in ns, to wait for the launcher to say how a rank ended that nobody saw end."""
@@ -44,6 +49,8 @@ _EVIDENCE_LATER = {True: 3 * _SECOND // 2, False: 3 * _SECOND // 10}
 """How long to wait for evidence about a SIGKILL, and about any other end."""
 _WATCHDOG = 60 * _SECOND
 """How long before an end a watchdog may have fired that caused it."""
+_GRACE = 900 * _SECOND
+"""Longest time that a command takes to end after it was told to."""
 _MOST = 10_000
 """Lines and events that are kept until they can be dealt with."""
 _STOPS = {
@@ -59,7 +66,12 @@ class Observer:
     """Watches one command; `environment` is this process's, in which schedulers leave traces."""
 
     def __init__(
-        self, folder: Path, mark: str, environment: Mapping[str, str], channel: Channel | None
+        self,
+        folder: Path,
+        mark: str,
+        environment: Mapping[str, str],
+        channel: Channel | None,
+        kernel_log: OomLog,
     ) -> None:
         self.ranks = Ranks(folder, mark, boot_id(), time.monotonic_ns())
         self.oom = OomEvidence()
@@ -68,6 +80,7 @@ class Observer:
             environment.get("SLURM_JOB_ID") or environment.get("KUBERNETES_SERVICE_HOST")
         )
         self._channel = channel
+        self._kernel_log = kernel_log
         self._heard: deque[tuple[int, lines.Said]] = deque(maxlen=_MOST)
         self._signals: deque[tuple[int, int, bool]] = deque(maxlen=_MOST)
         self._waiting: deque[tuple[int, Event, int | None]] = deque(maxlen=_MOST)
@@ -76,6 +89,8 @@ class Observer:
         self._codes: dict[int, tuple[int, int, int | None]] = {}
         """Ends, by process id, of ranks that recorded nothing: when, code, rank."""
         self._rank_of: dict[int, int] = {}
+        self._done: set[int] = set()
+        """Processes whose ends are told."""
         self._closing: dict[int, int] = {}
         self._watchdogs: dict[int | None, int] = {}
         self._stop: tuple[int, str] | None = None
@@ -86,6 +101,7 @@ class Observer:
         self._read: set[Path] = set()
         self._cycles: dict[Path, Cycle] = {}
         self._own: tuple[int, int] | None = None
+        self._looks = 0
         self._over = threading.Event()
         self._threads = [
             threading.Thread(target=run, name="headway observer", daemon=True)
@@ -121,7 +137,7 @@ class Observer:
 
     def _wait_for_ends(self) -> None:
         while not self._over.is_set():
-            self.ranks.wait(_LOOK)
+            self.ranks.wait(_WATCH * _LOOK)
 
     def _run(self) -> None:
         failed = False
@@ -141,18 +157,25 @@ class Observer:
                 break
             self._over.wait(_LOOK)
         self.ranks.close()
+        self._kernel_log.close()
         self._witness.close()
 
     def look(self, final: bool = False) -> None:
         """Take one look; a final one waits for nothing more."""
         for process in self.ranks.look():
             self._arrived(process)
+        self._looks += 1
+        if final or self._looks % _WATCH == 0:
+            self.ranks.watch()
         own = None if self._own is None else self.ranks.by_process(self._own[0])
         if own is not None and self._own is not None:
             own.code = self._own[1]
         self.oom.look(time.monotonic_ns())
+        for kill in self._kernel_log.read():
+            self.oom.logged(kill, time.monotonic_ns())
         self._hear_all()
-        self._read_cycles()
+        if final or self._looks % _FILES == 0:
+            self._read_cycles()
         self._untold += [
             process
             for process in self.ranks.known.values()
@@ -164,20 +187,22 @@ class Observer:
 
     def _arrived(self, process: RankProcess) -> None:
         self.oom.watch(process.process_id, process.counter)
+        self._closing.pop(process.process_id, None)  # of an earlier process with this id
+        self._done.discard(process.process_id)
         self._rank_of[process.process_id] = process.rank
         if process.error_file is not None:
             for local_rank, path in earlier_error_files(process.error_file):
-                self._read_error(path, self._before(process, local_rank))
+                self._read_error(path, self._before(local_rank))
         while self._waiting:
             at, event, rank = self._waiting.popleft()
             self._tell(event, at, rank)
 
-    def _before(self, process: RankProcess, local_rank: int) -> RankProcess | None:
-        """Return the process that a rank of this node was before its newest attempt."""
+    def _before(self, local_rank: int) -> RankProcess | None:
+        """Return the last process of a rank of this node that is over."""
         found = [
             item
             for item in self.ranks.known.values()
-            if item.local_rank == local_rank and item.attempt != process.attempt
+            if item.local_rank == local_rank and item.ended is not None
         ]
         return found[-1] if found else None
 
@@ -358,10 +383,10 @@ class Observer:
     def _ended(self, process_id: int, code: int, at: int, rank: int | None) -> None:
         """Take how a process ended from somebody who saw it."""
         process = self.ranks.by_process(process_id)
-        if process is None:
+        if process is None and process_id not in self._done:
             when, _, known = self._codes.get(process_id, (at, code, None))
             self._codes[process_id] = (when, code, known if rank is None else rank)
-        elif process.code is None:
+        elif process is not None and process.code is None:
             process.code = code
 
     def _task_ended(self, task: int, code: int, at: int) -> None:
@@ -381,6 +406,7 @@ class Observer:
                 self._untold.remove(process)
                 self._tell_end(process, process.ended)
                 process.told = True
+                self._done.add(process.process_id)
                 process.teller.close(told=True)
         if final:
             for process_id, (at, code, rank) in self._codes.items():
@@ -408,7 +434,7 @@ class Observer:
         ended: int,
         counter: Path | None = None,
     ) -> str:
-        fired = self._watchdogs.get(rank)
+        fired, stop = self._watchdogs.get(rank), self._stop
         return ended_by(
             Ending(
                 code=code,
@@ -416,7 +442,7 @@ class Observer:
                 watchdog_fired=fired is not None and ended - fired < _WATCHDOG,
                 out_of_memory=code == -signal.SIGKILL
                 and self.oom.explains(process_id, counter, ended),
-                stopped_by=None if self._stop is None else self._stop[1],
+                stopped_by=stop[1] if stop is not None and ended - stop[0] < _GRACE else None,
             )
         )
 

@@ -62,14 +62,22 @@ class Ranks:
         """Every rank of the command so far, by producer."""
 
     def look(self) -> Iterator[RankProcess]:
-        """Look for new ranks and new ends; yield the ranks that are new."""
-        for folder in spools(self._folder):
+        """Look for new ranks; yield them."""
+        there = spools(self._folder)
+        for folder in there:
             if folder.name not in self._readers:
                 reader = self._readers[folder.name] = SpoolReader(folder)
                 found = self._found(reader)
                 if found is not None:
+                    self._forget_before(found)
                     self.known[folder.name] = found
                     yield found
+        gone = self._readers.keys() - {folder.name for folder in there} - self.known.keys()
+        for name in gone:
+            del self._readers[name]
+
+    def watch(self) -> None:
+        """Look at what each rank is doing, and whether it is alive."""
         for name, process in self.known.items():
             if not process.told:
                 self._watch(process, self._readers[name].status())
@@ -81,7 +89,7 @@ class Ranks:
         """
         ready = [descriptor for descriptor, _ in self._ends.poll(seconds)]
         now = time.monotonic_ns()
-        for process in list(self.known.values()):
+        for process in list(self.known.values()) if ready else ():
             if process.descriptor is not None and process.descriptor in ready:
                 process.code = exit_code(process.process_id, process.descriptor)
                 self._forget(process)
@@ -141,7 +149,14 @@ class Ranks:
         with contextlib.suppress(OSError):  # it is gone, or the kernel is too old
             process.descriptor = os.pidfd_open(producer.process_id)
             self._ends.register(process.descriptor, select.EPOLLIN)
+        self._watch(process, reader.status())
         return process
+
+    def _forget_before(self, new: RankProcess) -> None:
+        """Forget what a rank was before, once its end is told, but for the newest of them."""
+        told = [name for name, item in self.known.items() if item.rank == new.rank and item.told]
+        for name in told[:-1]:
+            del self.known[name]
 
     def _watch(self, process: RankProcess, status: Status) -> None:
         process.attempt = status.attempt or process.attempt

@@ -18,6 +18,7 @@ from headway.exporter.launcher.channel import Channel
 from headway.exporter.launcher.child import Child, StartError, exit_status, open_streams, pause
 from headway.exporter.launcher.entering import entered
 from headway.exporter.launcher.observer import Observer
+from headway.exporter.launcher.oom_log import OomLog
 from headway.exporter.launcher.ranks import MARK
 from headway.exporter.launcher.shipping_thread import ShippingThread
 from headway.exporter.spool_layout import spool_folder
@@ -71,7 +72,7 @@ def _observed(
     environment = {**os.environ, "HEADWAY_SPOOL": str(folder), MARK: mark}
     try:
         channel = Channel()
-        observer = Observer(folder, mark, environment, channel)
+        observer = Observer(folder, mark, environment, channel, OomLog(settings.kernel_log))
         shipping = ShippingThread(settings, folder)
         shipping.claim()
         inside = entered(command, channel.writing_end)
