@@ -31,7 +31,7 @@ def shared_store(rank: int, timeout: timedelta) -> SharedStore:
     """Serve the store on rank 0, or join it."""
     launcher, _, _ = next(iter(rendezvous("env://", timeout=timeout)))
     host = os.environ["MASTER_ADDR"]  # the node of rank 0
-    key = f"headway/store/{os.environ.get('TORCHELASTIC_RESTART_COUNT', '0')}"
+    key = "headway/store"  # no count of restarts in it: the agents of two nodes may differ in it
     if rank == 0:
         store = TCPStore(host, 0, is_master=True, wait_for_workers=False, timeout=timeout)
         launcher.set(key, str(store.port))
@@ -58,8 +58,8 @@ def join(
 ) -> TCPStore:
     """Join the store whose port the launcher's store holds.
 
-    A launcher's store may outlive a round that its count of restarts does not tell from the next:
-    a port at which nobody answers for `patience` is asked for again.
+    A launcher's store may outlive a round: a port at which nobody answers for `patience` is asked
+    for again.
 
     Raises:
         RuntimeError: nobody serves the store, to the end of `timeout`.

@@ -13,8 +13,8 @@ HANG_TIMEOUT = 10
 _RESTARTS = 3
 _GRACE = 5
 """Seconds that a launcher gives the ranks it stops."""
-_LAST_CALL = 3
-"""Seconds that a launcher waits for more nodes once it has enough."""
+_LAST_CALL = 20
+"""Seconds that a launcher waits for more nodes once it has enough; the second may start slowly."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
