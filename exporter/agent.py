@@ -33,7 +33,7 @@ from headway.exporter.shipping import (
     Shipper,
     num_records,
 )
-from headway.exporter.spool import Batch, spools
+from headway.exporter.spool import Batch, clear_unfinished, spools
 from headway.exporter.spool_access import closed_spools, refusal
 from headway.exporter.spool_layout import spool_folder
 from headway.exporter.tailing import Tail
@@ -49,6 +49,8 @@ _ABSENCE = 3.0
 """Seconds for which the last flush waits for a collector that does not answer."""
 _FIRST_DELAY, _LONGEST_DELAY = 0.5, 5.0
 """Seconds to wait after the collector did not take a batch; doubled each time."""
+_UNFINISHED = 600.0
+"""Age in seconds at which a spool that is still being made belongs to nobody."""
 _BEAT = 5.0
 """Seconds between two heartbeats of a silent rank, and between two signs of the agent's life."""
 
@@ -81,7 +83,7 @@ class Agent:
         self._anchor = clock_anchor(monotonic, time.time_ns)
         self._clock_news = ClockNews(state, boot_id())
         self._witness = Witness(self._folder, os.getpid(), boot_id())
-        self._watchers = Watchers(watchers(settings, self._witness))
+        self._watchers = Watchers(watchers(settings, self._witness, metrics.samples))
         self._tails: dict[str, Tail] = {}
         self._closed: set[str] = set()
         self._next_beat = 0.0
@@ -135,6 +137,7 @@ class Agent:
         if time.monotonic() >= self._next_beat:
             self._next_beat = time.monotonic() + _BEAT
             renew_marker(self._folder)
+            clear_unfinished(self._folder, _UNFINISHED)
 
     def export(self, *, patient: bool = False) -> bool:
         """Ship one batch; return whether more is waiting.

@@ -10,6 +10,7 @@ import fcntl
 import os
 import shutil
 import struct
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -74,6 +75,21 @@ def spools(folder: Path) -> list[Path]:
     except OSError:
         return []
     return [path for path in paths if not path.name.startswith(".") and is_open(path)]
+
+
+def clear_unfinished(folder: Path, seconds: float) -> None:
+    """Delete what processes left behind that died while they made a spool, so long ago."""
+    try:
+        hidden = [path for path in folder.iterdir() if path.name.startswith(".") and path.is_dir()]
+    except OSError:
+        return
+    for path in hidden:
+        try:
+            age = time.time() - path.stat().st_mtime
+        except OSError:
+            continue  # it is finished by now
+        if age > seconds:
+            shutil.rmtree(path, ignore_errors=True)
 
 
 class SpoolReader:

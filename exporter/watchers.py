@@ -5,7 +5,7 @@ never blocks, and where it breaks it is left out of that round: shipping goes on
 """
 
 import logging
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Protocol
 
 from headway.exporter.gpu_policy import load_policy
@@ -15,6 +15,7 @@ from headway.exporter.gpus.scraper import GpuScraper
 from headway.exporter.identity import boot_id
 from headway.exporter.kernel_log import OFF, KernelLogWatcher
 from headway.exporter.nics import NicWatcher
+from headway.exporter.node_counts import Sample
 from headway.exporter.node_memory import NodeMemoryWatcher
 from headway.exporter.node_sink import NodeSink
 from headway.exporter.spool_layout import spool_folder
@@ -67,8 +68,12 @@ class Watchers:
         self._watching = []
 
 
-def watchers(settings: AgentSettings, witness: Witness) -> list[Watcher]:
+def watchers(
+    settings: AgentSettings, witness: Witness, samples: Callable[[], Iterable[Sample]]
+) -> list[Watcher]:
     """Return what watches this node, as far as the settings want it.
+
+    `samples` gives the node's metrics to a push.
 
     Raises:
         SettingError: a policy or a time that cannot be used.
@@ -85,10 +90,12 @@ def watchers(settings: AgentSettings, witness: Witness) -> list[Watcher]:
         # Here, since the SDK's metrics are megabytes that an agent without them need not hold.
         from headway.exporter.gpus.hardware_metrics import HardwareMetrics
         from headway.exporter.metrics_push import MetricsPush
+        from headway.exporter.node_scope import node_scope
 
         sink = hardware = HardwareMetrics(witness)
         interval = settings.otlp_metrics_interval
-        found.append(MetricsPush(settings.otlp_metrics, [hardware.scope], interval=interval))
+        sources = [hardware.scope, node_scope(samples)]
+        found.append(MetricsPush(settings.otlp_metrics, sources, interval=interval))
     kernel = KernelXids(sink)
     if settings.memory:
         found.append(NodeMemoryWatcher(witness))

@@ -21,4 +21,4 @@ def _no_launcher(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(autouse=True)
 def _unwatched_node(monkeypatch: pytest.MonkeyPatch) -> None:
     """Keep what this machine has to say of itself out of tests that are not about it."""
-    monkeypatch.setattr(agent_module, "watchers", lambda settings, witness: [])
+    monkeypatch.setattr(agent_module, "watchers", lambda *_: [])

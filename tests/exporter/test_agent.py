@@ -1,6 +1,7 @@
 """The agent against a real endpoint and real spools: ships, remembers, then deletes."""
 
 import json
+import os
 import shutil
 import time
 from collections.abc import Iterator
@@ -416,3 +417,16 @@ def test_a_patient_agent_sends_few_steps_together_and_all_else_at_once(
         agent.export(patient=True)
         assert sequences(endpoint.accepted, rank.producer) == list(range(119))
     rank.close()
+
+
+def test_what_a_rank_left_that_died_while_it_made_its_spool_goes_after_a_while(
+    endpoint: OtlpEndpoint, tmp_path: Path, metrics: NodeMetrics
+) -> None:
+    old, young = tmp_path / ".old", tmp_path / ".young"
+    for folder in (old, young):
+        folder.mkdir()
+        (folder / HEADER).touch()
+    os.utime(old, (0, 0))
+    with started(endpoint, tmp_path, metrics):
+        assert not old.exists()
+        assert young.exists()

@@ -16,13 +16,17 @@ from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import (
 from opentelemetry.sdk.metrics.export import ScopeMetrics
 
 from gpu_watch import Recorded
-from headway.events import GpuPresent, GpuXid
+from headway.events import LAYERS, GpuPresent, GpuXid
+from headway.exporter import agent as agent_module
+from headway.exporter.agent import Agent
 from headway.exporter.gpus.conventions import SCHEMA_URL
 from headway.exporter.gpus.hardware_metrics import HardwareMetrics
 from headway.exporter.metrics_push import MetricsPush
+from headway.exporter.node_metrics import NodeMetrics
 from headway.exporter.watchers import watchers
 from headway.exporter.witness import Witness
 from headway.settings import AgentSettings
+from spooled_rank import Rank
 
 XID = GpuXid(code=79, device="0000:cb:00", classification="reboot")
 
@@ -125,8 +129,51 @@ def test_the_agent_pushes_only_where_it_is_told_to(tmp_path: Path) -> None:
     quiet = {"gpus": False, "nics": False, "kernel_log": "off"}
     witness = Witness(tmp_path, 1, None)
     names = [
-        [type(watcher).__name__ for watcher in watchers(AgentSettings(**quiet, **more), witness)]
+        [
+            type(watcher).__name__
+            for watcher in watchers(AgentSettings(**quiet, **more), witness, list)
+        ]
         for more in ({}, {"otlp_metrics": "http://127.0.0.1:1/v1/metrics"})
     ]
     assert "MetricsPush" not in names[0]
     assert "MetricsPush" in names[1]
+
+
+def test_the_agent_pushes_what_a_scrape_of_the_node_shows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(agent_module, "watchers", watchers)
+    metrics = NodeMetrics(tmp_path)
+    rank = Rank(tmp_path)
+    rank.steps(7)
+    with receiver() as (address, received):
+        settings = AgentSettings(
+            spool=tmp_path,
+            endpoint="http://127.0.0.1:1",
+            otlp_metrics=address,
+            otlp_metrics_interval=0.01,
+            gpus=False,
+            nics=False,
+            kernel_log="off",
+        )
+        agent = Agent(settings, metrics)
+        deadline = time.monotonic() + 30
+        while "headway_node_steps" not in pushed(received):
+            assert time.monotonic() < deadline
+            agent.watch()
+            time.sleep(0.005)
+        agent.close()
+    rank.close()
+    assert pushed(received)["headway_node_steps"] == [7]
+    assert len(pushed(received)["headway_node_restarts"]) == len(LAYERS)
+
+
+def pushed(received: list[ExportMetricsServiceRequest]) -> dict[str, list[float]]:
+    """Return the values of each metric in the newest push."""
+    found = {}
+    for resource in received[-1].resource_metrics if received else ():
+        for scope in resource.scope_metrics:
+            for metric in scope.metrics:
+                points = (metric.sum or metric.gauge).data_points
+                found[metric.name] = [point.as_double or point.as_int for point in points]
+    return found
