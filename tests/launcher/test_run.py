@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from agent_process import agent_process
-from headway.events import RankExited, Steps, StopAnnounced
+from headway.events import Fault, RankExited, Steps, StopAnnounced
 from headway.exporter.spool import spools
 from launched import NOBODY, headway_run, launched, of, spooled, surroundings
 from otlp_endpoint import OtlpEndpoint, otlp_endpoint
@@ -226,3 +226,45 @@ def test_a_kill_of_headway_leaves_the_command_to_itself(tmp_path: Path) -> None:
     while not done.exists():
         assert time.monotonic() < deadline
         time.sleep(0.01)
+
+
+LEFT = """
+import json
+path = os.environ["TORCHELASTIC_ERROR_FILE"]
+os.makedirs(os.path.dirname(path), exist_ok=True)
+extra = {"py_callstack": "Traceback of it", "timestamp": "1"}
+with open(path, "w") as file:
+    json.dump({"message": {"message": "ValueError: boom", "extraInfo": extra}}, file)
+time.sleep(0.5)
+os._exit(1)
+"""
+
+
+def test_an_error_file_tells_what_a_rank_could_not(tmp_path: Path) -> None:
+    error_file = tmp_path / "none_x" / "attempt_0" / "0" / "error.json"
+    words = ["env", f"TORCHELASTIC_ERROR_FILE={error_file}", sys.executable, "-c", TRAINING + LEFT]
+    launched(tmp_path / "spool", words)
+    found = spooled(tmp_path / "spool")
+    (fault,) = [item for item in found if isinstance(item.event, Fault)]
+    assert fault.event == Fault(
+        kind="exception",
+        message="ValueError: boom",
+        exception="ValueError",
+        traceback="Traceback of it",
+    )
+    (exited,) = [item for item in found if isinstance(item.event, RankExited)]
+    assert (fault.rank, fault.attempt) == (exited.rank, exited.attempt)
+    assert fault.monotonic < exited.monotonic
+
+
+def test_the_error_files_of_the_attempt_before_are_found_beside_its_own(tmp_path: Path) -> None:
+    attempts = tmp_path / "none_x"
+    left = attempts / "attempt_0" / "3" / "error.json"
+    left.parent.mkdir(parents=True)
+    left.write_text('{"message": {"message": "KeyError: 1", "extraInfo": {}}}')
+    own = attempts / "attempt_1" / "0" / "error.json"
+    program = TRAINING + "time.sleep(0.5)"
+    words = ["env", f"TORCHELASTIC_ERROR_FILE={own}", sys.executable, "-c", program]
+    launched(tmp_path / "spool", words)
+    (fault,) = of(spooled(tmp_path / "spool"), Fault)
+    assert fault.exception == "KeyError"
