@@ -17,6 +17,7 @@ from headway.collector.answers import bad_request, body_of, error_answer, servic
 from headway.collector.otlp import TooLarge
 from headway.collector.own_events import OwnEvents
 from headway.events import CAUSES, Event, IncidentAcknowledged, IncidentCorrected
+from headway.incidents.finding import WEEK
 
 _LARGEST = 64 * 1024
 """Most bytes of what a person says."""
@@ -45,7 +46,11 @@ def incidents(request: Request) -> Response:
     ledgers = service_of(request).ledgers
     run = request.query_params.get("run")
     snapshots = ledgers.snapshots() if run is None else [ledgers.snapshot(run)]
-    found = [_of(snapshot.report, one) for snapshot in snapshots for one in _all(snapshot.report)]
+    found = [
+        _of(request, snapshot.report, one)
+        for snapshot in snapshots
+        for one in _all(snapshot.report)
+    ]
     found.sort(key=lambda one: -int(one["opened"]))
     return JSONResponse({"incidents": found})
 
@@ -123,7 +128,7 @@ def _find(request: Request, identity: str, run: str | None = None) -> dict[str, 
     for snapshot in ledgers.snapshots() if run is None else [ledgers.snapshot(run)]:
         for one in _all(snapshot.report):
             if one["incident"] == identity:
-                return _of(snapshot.report, one)
+                return _of(request, snapshot.report, one)
     return None
 
 
@@ -132,8 +137,18 @@ def _all(report: dict[str, Any]) -> list[dict[str, Any]]:
     return found
 
 
-def _of(report: dict[str, Any], one: dict[str, Any]) -> dict[str, Any]:
-    return {**one, "run": report["run"], "run_name": report["run_name"]}
+def _of(request: Request, report: dict[str, Any], one: dict[str, Any]) -> dict[str, Any]:
+    """Return an incident with its run, and how often its GPU was to blame in any run's week."""
+    gpu, opened, repeats = one["suspect_gpu"], one["opened"], None
+    if one["gpu_repeats"] is not None:
+        histories = service_of(request).node_histories
+        repeats = histories.incidents_of_gpu(one["suspect_node"], gpu, opened - WEEK, opened)
+    return {
+        **one,
+        "run": report["run"],
+        "run_name": report["run_name"],
+        "gpu_repeats_in_all_runs": repeats,
+    }
 
 
 def _unknown(identity: str) -> JSONResponse:

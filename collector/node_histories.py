@@ -63,6 +63,14 @@ class NodeHistories:
         """Return the histories of all nodes."""
         return [self._history(node, stays) for node, stays in self._by_node().items()]
 
+    def incidents_of_gpu(self, node: str, gpu: str, since: int, until: int) -> int:
+        """Return how many incidents of any run a GPU is to blame for between two times in ns."""
+        return sum(
+            charge.node == node and charge.gpu == gpu and since < charge.opened <= until
+            for snapshot in self._ledgers.snapshots()
+            for charge in self._known(snapshot).charges
+        )
+
     def _by_node(self) -> dict[str, list[Stay]]:
         """Return the stays of all runs by node; a node without any is there, too."""
         found: dict[str, list[Stay]] = {node: [] for node in self._ledgers.nodes()}

@@ -21,6 +21,7 @@ from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord
 from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 
 from headway import wire
+from headway.collector.step_columns import in_records
 from headway.events import Envelope
 from headway.storage.store import Quarantined
 
@@ -121,7 +122,7 @@ def _envelope(resource: Mapping[str, Any], record: LogRecord) -> Envelope:
         **_prefixed(attributes, wire.RECORD_FIELDS),
         "wall": record.time_unix_nano,
     }
-    return wire.build(values, record.event_name.removeprefix(wire.PREFIX), attributes)
+    return wire.build(values, record.event_name.removeprefix(wire.PREFIX), in_records(attributes))
 
 
 def _prefixed(attributes: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:

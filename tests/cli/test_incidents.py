@@ -34,7 +34,8 @@ def incident(text: str = RUN, until: float = 754) -> dict[str, Any]:
     """Return the only incident of a timeline as the API gives it."""
     found = report(ledger(timeline(text), at(until)))
     (one,) = found["incidents"]
-    return {**one, "run": found["run"], "run_name": found["run_name"]}
+    added = {"run": found["run"], "run_name": found["run_name"], "gpu_repeats_in_all_runs": None}
+    return {**one, **added}
 
 
 def printed(one: dict[str, Any]) -> list[str]:
@@ -69,6 +70,11 @@ def test_verdict_phases_attempts_and_evidence_are_listed() -> None:
         "ended by signal 9 on rank 3",
     ):
         assert line in said
+
+
+def test_a_gpu_that_other_runs_blame_too_is_told_with_its_count() -> None:
+    said = "\n".join(printed({**incident(), "gpu_repeats_in_all_runs": 3}))
+    assert "GPU in all runs to blame for 3 incidents this week" in said
 
 
 def test_an_open_incident_says_so_and_what_goes_on() -> None:

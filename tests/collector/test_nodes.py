@@ -237,3 +237,33 @@ def test_a_gpu_whose_fault_no_reboot_clears_comes_with_advice(tmp_path: Path) ->
         assert gpu["advice"] == [
             "Xid 95 came back after 2 reboots: have the hardware inspected or replaced"
         ]
+
+
+def test_a_gpu_that_broke_several_runs_within_a_week_is_told_with_each_incident(
+    tmp_path: Path,
+) -> None:
+    told = timeline("0 gpu 0 GPU-0 0000:0b:00.0\n")
+    hour, day = 3_600, 86_400
+    for number, begin in enumerate((0, hour, day, 9 * day)):
+        built = timeline(
+            f"""
+            {begin}        attempt A launcher world=1 local=0
+            {begin}-{begin + 100}  steps 1-100
+            {begin + 100}.2 xid 79 0000:0b:00
+            {begin + 100}.5 fault exception exception=RuntimeError
+            {begin + 105}  exit signal=9 by=launcher
+            {begin + 110}  run_ended failed
+            """,
+            f"run-{number}",
+        )
+        told += [replace(one, producer=f"{number} {one.producer}") for one in built]
+    with running(tmp_path / "events.duckdb", told, at(10 * day)) as collector:
+        counted = {
+            one["run"]: (one["gpu_repeats"], one["gpu_repeats_in_all_runs"])
+            for one in collector.client.incidents()
+        }
+        assert counted == {"run-0": (1, 1), "run-1": (1, 2), "run-2": (1, 3), "run-3": (1, 1)}
+        one = collector.client.node("node-a")
+        assert (one["failures"], one["repeats"]) == (4, True)
+        (gpu,) = one["gpus"]
+        assert (gpu["faults"], len(gpu["incidents"])) == (4, 4)

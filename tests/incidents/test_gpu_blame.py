@@ -173,9 +173,9 @@ def test_gpus_that_a_reboot_renumbered_are_told_apart_by_the_boot():
     """
     )
     (one,) = found(text, 660)
-    assert (one.suspect_gpu, one.cause) == (None, "exception")
-    assert one.tries[-1].suspect_rank == 0
-    assert one.tries[-1].cause == "gpu_fault"
+    assert (one.suspect_gpu, one.suspect_rank) == ("GPU-d", 0)
+    assert (one.tries[-1].cause, one.tries[-1].suspect_rank) == ("gpu_fault", 0)
+    assert blamed(GPUS + RUN + "500.2 xid 95 0000:cb:00")[1:3] == ("GPU-d", 3)
 
 
 def test_an_address_of_another_boot_says_nothing_about_this_one():
@@ -354,6 +354,25 @@ def test_what_struck_before_a_start_that_failed_at_once_accuses_that_too():
     text += "526 exit rank=1..3 signal=15 by=launcher\n"
     one = broken(text + "500.2 xid 95 0000:cb:00")
     assert [tried.cause for tried in one.tries] == ["gpu_fault"]
+
+
+LATER = """
+520      attempt B launcher world=4 rank=0..3 local=0
+590      fault exception rank=3 exception=RuntimeError
+591      exit rank=0..3 signal=9 by=launcher
+"""
+
+
+def test_a_gpu_that_is_seen_to_be_broken_only_in_a_later_attempt_broke_the_first_one_too():
+    one = broken(GPUS + RUN + LATER + "589 xid 79 0000:cb:00")
+    assert (one.cause, one.suspect_gpu, one.suspect_rank) == ("gpu_fault", "GPU-d", 3)
+    assert one.opened == at(500.5)
+
+
+def test_a_later_broken_gpu_does_not_explain_what_it_cannot_have_provoked():
+    told = RUN.replace("fault exception rank=1", "stop preemption rank=0..3 #")
+    one = broken(GPUS + told + LATER + "589 xid 79 0000:cb:00")
+    assert (one.cause, one.tries[0].cause) == ("preemption", "gpu_fault")
 
 
 def test_what_struck_between_two_attempts_accuses_the_later_one():

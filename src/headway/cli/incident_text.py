@@ -69,6 +69,9 @@ def _verdict(one: Mapping[str, Any]) -> Table:
     if suspects:
         how = f" ({one['suspect_rule']})" if one["suspect_rule"] else ""
         table.add_row("Suspect", ", ".join(suspects) + how)
+    weekly = one["gpu_repeats_in_all_runs"]
+    if weekly is not None and weekly > 1:
+        table.add_row("GPU in all runs", f"to blame for {weekly} incidents this week")
     table.add_row("Outcome", one["outcome"].replace("_", " "))
     valid = one["recovery_valid"]
     table.add_row("Recovery valid", f"{valid['valid']} ({valid['reason']})")

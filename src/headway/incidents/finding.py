@@ -15,7 +15,7 @@ from headway.incidents.corrections import judgements
 from headway.incidents.evidence import Failure, failure, observed
 from headway.incidents.hangs import doing
 from headway.incidents.loops import streaks
-from headway.incidents.model import Incident, Judgement, OpenPhase, Validity
+from headway.incidents.model import Incident, Judgement, OpenPhase, Validity, Verdict
 from headway.incidents.phases import split, tries, united
 from headway.incidents.reading import Reading
 from headway.incidents.recovery import outcome
@@ -25,6 +25,16 @@ from headway.ledger import Ledger
 
 BEYOND = 10
 """Steps beyond the old highest with which an incident closes."""
+_PROVOKED = (
+    "exception",
+    "killed",
+    "hang",
+    "collective_timeout",
+    "network",
+    "startup_failure",
+    "unknown",
+)
+"""Causes that a broken GPU looks like before anybody sees that it is broken."""
 WEEK = 7 * 86_400 * 10**9
 """Time in ns within which another incident of the same GPU is a repetition."""
 _DONE = ("completed", "stopped")
@@ -219,7 +229,7 @@ def _incident(
     accounts = reading.accounts
     held = accounts[last] if last > first else None
     steps = None if held is None else held.steps
-    opened, verdict = broken[first].opened, broken[first].verdict
+    opened, verdict = broken[first].opened, _verdict(broken)
     # attempts may overlap: what the next one did before the fault recovered nothing
     recovered = None if steps is None else max(int(steps.end[0]), opened)
     closed = None if closed is None else max(closed, opened)
@@ -259,6 +269,18 @@ def _incident(
         open_phase=_open_phase(reading, last) if pending else None,
         judgement=judgement,
     )
+
+
+def _verdict(broken: Mapping[int, Failure]) -> Verdict:
+    """Return the verdict on an incident: that on the attempt that broke first.
+
+    A GPU that is seen to be broken before the incident's last fault provoked the first one, too.
+    """
+    ordered = [broken[position].verdict for position in sorted(broken)]
+    if ordered[0].cause in _PROVOKED:
+        gpus = (one for one in ordered if one.cause == "gpu_fault" and one.gpu is not None)
+        return next(gpus, ordered[0])
+    return ordered[0]
 
 
 _UNTRIED = Validity(valid="unknown", reason="nothing was executed again yet")
