@@ -56,6 +56,36 @@ def test_every_category_has_its_time_and_its_share(run: Sample) -> None:
         assert f"{run.report['categories'][name] / 1e9:,.3f} s" in line(said, f"{category.title} ")
 
 
+def test_saves_tell_what_they_cost_and_what_became_of_them(run: Sample) -> None:
+    said = text(run.report)
+    writing = run.report["checkpoint_writing"]
+
+    assert "10 ms" in line(said, "of that, for the copy")
+    assert "5.4 MB" in line(said, "Written  ")
+    assert f"{writing['saves']['claimed']} claimed" in line(said, "Saves")
+    assert "3.6 %, at most 4.1 %" in line(said, "Write time against the interval")
+    assert "3,000.0 MB" in line(said, "Least memory available meanwhile")
+    assert "Fell back" not in said
+
+
+def test_fallbacks_and_restarts_from_zero_are_told_with_what_was_there(run: Sample) -> None:
+    resume = {"attempt": "a", "time": 0, "requested": "c20", "checkpoint": "c10"}
+    lost = {**resume, "checkpoint": None, "newest": None}
+    changed = {"fallbacks": [resume], "restarts_from_zero": [lost]}
+    writing = {**run.report["checkpoint_writing"], **changed}
+    said = text({**run.report, "checkpoint_writing": writing})
+
+    assert "c10 instead of c20" in line(said, "Fell back at 1970-01-01 00:00:00 UTC")
+    assert "although c20 was there" in line(said, "Began from zero at 1970")
+
+
+def test_a_run_without_a_save_says_nothing_of_saves(run: Sample) -> None:
+    writing = {**run.report["checkpoint_writing"], "saves": {"claimed": 0}}
+    said = text({**run.report, "checkpoint_writing": writing})
+
+    assert "Checkpoint writing" not in said
+
+
 def test_restarts_are_listed_by_layer_and_cause_and_rollbacks_by_incident(run: Sample) -> None:
     said = text(run.report)
 

@@ -155,21 +155,37 @@ def test_a_failed_save_says_how_long_it_took_and_has_no_rate() -> None:
     assert found["bytes_per_second"]["count"] == 0
 
 
-def test_memory_counts_from_the_copy_to_the_end_of_the_write() -> None:
+def remembering(*readings: tuple[float, int, float | None, str]) -> dict[str, Any]:
+    """Return the figures of a save from second 1000 to 1010 with what nodes told of memory."""
     built = saving(ranks=1)
-    for time, available, pressure in (
-        (99, 1, 0.9),
-        (100.5, 700, None),
-        (105, 300, 0.25),
-        (109, 400, 0.5),
-        (111, 2, 0.9),
-    ):
+    for time, available, pressure, node in readings:
         event = e.NodeMemory(available=available * MB, total=1000 * MB, pressure=pressure)
-        built.of_node(seconds(time), event, "node-a")
-    save(built, 100, ranks=1)
-    found = writing(built, 120)
+        built.of_node(seconds(time), event, node)
+    save(built, 1000, ranks=1)
+    return writing(built, 1020)
+
+
+def test_memory_counts_from_the_copy_to_the_end_of_the_write() -> None:
+    found = remembering(
+        (900, 1, 0.9, "node-a"),
+        (999, 600, 0.1, "node-a"),
+        (1000.5, 700, None, "node-a"),
+        (1005, 300, 0.25, "node-a"),
+        (1009, 400, 0.5, "node-a"),
+        (1011, 2, 0.9, "node-a"),
+    )
     assert found["lowest_memory"] == 300 * MB
     assert found["highest_memory_pressure"] == 0.5
+
+
+def test_what_a_node_said_last_holds_until_it_says_something_else() -> None:
+    found = remembering((900, 1, 0.9, "node-a"), (999, 600, 0.1, "node-a"), (990, 500, 0.2, "b"))
+    assert found["lowest_memory"] == 500 * MB
+    assert found["highest_memory_pressure"] == 0.2
+
+
+def test_a_node_that_has_said_nothing_for_long_is_not_known() -> None:
+    assert remembering((300, 1, 0.9, "node-a"))["lowest_memory"] is None
 
 
 def test_a_torn_checkpoint_is_revoked_and_the_fall_back_to_an_older_one_is_listed() -> None:

@@ -4,7 +4,7 @@ A checkpoint belongs to the attempt that scheduled it. It is claimed when its co
 observed, verified when an attempt resumed from it, revoked from the moment a load of it failed.
 """
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,6 +24,9 @@ from headway.ledger.intake import Stamped
 from headway.ledger.model import CheckpointSummary
 
 Number = TypeVar("Number", int, float)
+
+_HOLDS = 600 * 10**9
+"""Longest time in ns for which a node's word about its memory holds: twice its longest silence."""
 
 
 @dataclass(slots=True)
@@ -103,12 +106,7 @@ def read(
         scheduled = event.envelope.event
         if isinstance(scheduled, CheckpointScheduled):
             _scheduled(saves[scheduled.checkpoint], scheduled, event, openings)
-    memory = [
-        (event.time, event.envelope.event)
-        for event in (*told, *of_nodes)
-        if isinstance(event.envelope.event, NodeMemory) and event.time <= as_of
-    ]
-    memory.sort(key=_time)
+    memory = _memory([*told, *of_nodes], as_of)
     for event in told:
         record, time = event.envelope.event, event.time
         if isinstance(record, CheckpointStaged):
@@ -141,7 +139,8 @@ def read(
     found = [save for listed in saves.values() for save in listed]
     found.sort(key=lambda save: (_first_seen(save), save.identity))
     for save in found:
-        _squeezed(save, memory)
+        for readings in memory.values():
+            _squeezed(save, readings)
     return found
 
 
@@ -199,15 +198,34 @@ def _written(save: Checkpoint, record: CheckpointFinalized) -> None:
         save.bytes_written = _sum(save.bytes_written, record.bytes_written)
 
 
-def _squeezed(save: Checkpoint, memory: Sequence[tuple[int, NodeMemory]]) -> None:
-    """Note how short of memory the nodes were from the copy to the end of the write."""
+def _memory(
+    events: Iterable[Stamped], as_of: int
+) -> Mapping[str | None, Sequence[tuple[int, NodeMemory]]]:
+    """Return what each node told of its memory, in order of time."""
+    found: dict[str | None, list[tuple[int, NodeMemory]]] = defaultdict(list)
+    for event in events:
+        record = event.envelope.event
+        if isinstance(record, NodeMemory) and event.time <= as_of:
+            found[event.envelope.node].append((event.time, record))
+    for readings in found.values():
+        readings.sort(key=_time)
+    return found
+
+
+def _squeezed(save: Checkpoint, readings: Sequence[tuple[int, NodeMemory]]) -> None:
+    """Note how short of memory a node was from the copy to the end of the write.
+
+    A node speaks when something changed, so that what it said last before still holds.
+    """
     if save.scheduled is None:
         return
     begin = save.scheduled - (save.blocking or 0)
     ended = [time for time in (save.finalized, save.failed) if time is not None]
     end = min(ended, default=save.scheduled)
-    low = bisect_left(memory, begin, key=_time)
-    for _, record in memory[low : bisect_right(memory, end, key=_time)]:
+    first = bisect_right(readings, begin, key=_time)
+    if first and readings[first - 1][0] >= begin - _HOLDS:
+        first -= 1
+    for _, record in readings[first : bisect_right(readings, end, key=_time)]:
         known = save.lowest_memory
         save.lowest_memory = record.available if known is None else min(known, record.available)
         save.highest_pressure = _larger(save.highest_pressure, record.pressure)
