@@ -1,7 +1,8 @@
 """Drills: real trainings broken on purpose, judged by what was expected before there was a drill.
 
 `expected/README.md` says what is expected and why. A drill takes half a minute, so that only some
-run by default: each layer, each fault and each place at least once. `scripts/drills` runs all.
+run by default: each layer, each fault and each place at least once. `scripts/drills` runs all, and
+HEADWAY_DRILL_SEED lets the faults strike after another step.
 """
 
 import json
@@ -15,7 +16,7 @@ from typing import Any
 import pytest
 
 from gpu_scenario import Scenario
-from headway.cli.drill_plan import FAULTS, LAYERS, PLACES, left_out
+from headway.cli.drill_plan import FAULTS, LAYERS, PLACES, SAVES, left_out
 
 EXPECTED = Path(__file__).parent / "expected"
 TABLE = {layer: json.loads((EXPECTED / f"{layer}.json").read_text()) for layer in LAYERS}
@@ -35,7 +36,8 @@ BY_DEFAULT = [
     ("launcher", "sigkill", "load", "async"),
 ]
 EVERY = [
-    (layer, fault, place, "async")
+    (layer, fault, place, save)
+    for save in SAVES
     for layer in LAYERS
     for fault, places in TABLE[layer]["expected"].items()
     for place in places
