@@ -41,7 +41,7 @@ class Watch:
         """Poll as the agent does until the condition holds."""
         deadline = time.monotonic() + 30
         while not condition():
-            assert time.monotonic() < deadline, f"waited for too long; {self.recorded.events}"
+            assert time.monotonic() < deadline, f"too long; {self.recorded.events[-5:]}"
             self.sampler.poll()
             time.sleep(0.005)
 

@@ -94,11 +94,13 @@ class Findings:
             gpu = GpuPresent(**{**identity, **lists})
             found.add(gpu.device)
             self._standing.pop(f"GPU{gpu.index}", None)
+            self._notes.pop(f"GPU{gpu.index}", None)
             if self.gpus.get(gpu.device) != gpu:
                 self.gpus[gpu.device] = gpu
                 events.append(gpu)
         for device, gpu in self.gpus.items():
-            if device not in found and gpu.index not in skipped and not self._standing.get(device):
+            explained = gpu.index in skipped or f"GPU{gpu.index}" in self._notes
+            if device not in found and not explained and not self._standing.get(device):
                 words = "the driver does not list it any more"
                 events += self._stands(device, "lost", words, at)
         return events
@@ -125,7 +127,7 @@ class Findings:
             more = errors - self._uncorrected.get(device, errors)
             self._uncorrected[device] = errors
             if more > 0:
-                words = f"{more} uncorrected memory errors more, {errors} in all"
+                words = f"uncorrected memory errors rose by {more} to {errors}"
                 events += self._fault(device, "ecc_uncorrected", words, at)
         return [*events, self._sample(device, state, at)]
 

@@ -129,7 +129,7 @@ class _Session:
         self._gpus = self._list()
         say("inventory", gpus=[gpu.identity for gpu in self._gpus], skipped=list(skip))
         self._events = self._registered()
-        self._read_at: dict[str, float] = {}
+        self._deep_at: dict[str, float] = {}
 
     def run(self) -> None:
         """Read and wait until it is time to look at the list again and it has changed."""
@@ -164,7 +164,8 @@ class _Session:
 
     def _read(self, gpu: Gpu, deep: bool) -> None:
         say("asking", device=gpu.device, index=gpu.identity["index"])
-        self._read_at[gpu.device] = time.monotonic()
+        if deep:
+            self._deep_at[gpu.device] = time.monotonic()
         try:
             state = quick(self._nvml, gpu)
             if deep:
@@ -173,6 +174,11 @@ class _Session:
             self._trouble(error, device=gpu.device)
             return
         say("state", device=gpu.device, state=state, deep=deep, refusals=gpu.refusals)
+
+    def _read_again(self, gpu: Gpu) -> None:
+        """Read after an event, which may be one of a flood."""
+        if time.monotonic() - self._deep_at[gpu.device] > _REREAD:
+            self._read(gpu, deep=True)
 
     def _trouble(self, error: Any, **about: object) -> None:
         if error.value != NO_PERMISSION:  # which will not pass by itself
@@ -220,8 +226,8 @@ class _Session:
                 if kind == "slices_changed":
                     return False
                 for gpu in self._gpus:
-                    if gpu.device == device and time.monotonic() - self._read_at[device] > _REREAD:
-                        self._read(gpu, deep=True)
+                    if gpu.device == device:
+                        self._read_again(gpu)
         return True
 
     def _taken(self, wait: float) -> Counter[tuple[Any, ...]]:

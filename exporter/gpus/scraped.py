@@ -114,7 +114,7 @@ class Scraped:
             found.append(self._fault("row_remap_failed", device, "DCGM", words))
         errors, known = state.get("ecc_uncorrected"), before.get("ecc_uncorrected")
         if errors is not None and known is not None and errors > known:
-            words = f"{errors - known} uncorrected memory errors more, {errors} in all"
+            words = f"uncorrected memory errors rose by {errors - known} to {errors}"
             found.append(self._fault("ecc_uncorrected", device, "DCGM", words))
         return found
 

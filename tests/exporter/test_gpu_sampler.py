@@ -6,7 +6,7 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import pytest
 
@@ -23,6 +23,7 @@ from gpu_watch import Recorded, Watch, gpu_watch
 from headway.events import GpuFault, GpuPresent, GpuSample, GpuXid, Health
 from headway.exporter.gpus import echoes, sampler
 from headway.exporter.gpus.echoes import KernelXids
+from headway.exporter.gpus.findings import BURST, REPEAT_INTERVAL, Findings
 from headway.exporter.gpus.sampler import GpuSampler
 from headway.gpu_faults.policy import classified
 
@@ -266,6 +267,66 @@ def test_questions_without_permission_are_named_and_no_fault(scenario: Scenario)
     assert f"no permission to ask {FIRST} for nvmlDeviceGetPowerUsage" in (health.detail or "")
     assert "no permission to use GPU1" in (health.detail or "")
     assert {sample.power for sample in watch.of(GpuSample)} == {None}
+
+
+def test_a_gpu_that_may_not_be_used_any_more_is_not_lost(scenario: Scenario) -> None:
+    with gpu_watch(scenario) as watch:
+        watch.until(lambda: states(watch) == ["healthy"])
+        scenario.breaks(1, errors={"handle": 4})
+        scenario.reports(0, 0x100)  # the list is looked at again
+        watch.until(lambda: "no permission" in (watch.of(Health)[-1].detail or ""))
+        scenario.breaks(1, errors={})
+        scenario.reports(0, 0x100)
+        watch.until(lambda: watch.of(Health)[-1].detail == "2 GPUs")
+    assert not watch.of(GpuFault)
+
+
+def test_a_gpu_that_is_not_listed_any_more_is_lost(scenario: Scenario) -> None:
+    with gpu_watch(scenario) as watch:
+        watch.until(lambda: states(watch) == ["healthy"])
+        gone = scenario.content["gpus"].pop()
+        scenario.reports(0, 0x100)
+        watch.until(lambda: watch.of(GpuFault))
+        scenario.content["gpus"].append(gone)
+        scenario.reports(0, 0x100)
+        watch.until(lambda: states(watch)[-1] == "healthy")
+    (fault,) = watch.of(GpuFault)
+    assert (fault.kind, fault.device) == ("lost", SECOND)
+    assert fault.message == "the driver does not list it any more"
+
+
+def test_a_driver_that_is_unloaded_loses_no_gpu(scenario: Scenario) -> None:
+    with gpu_watch(scenario) as watch:
+        watch.until(lambda: states(watch) == ["healthy"])
+        scenario.content["errors"] = {"nvmlInitWithFlags": 9}
+        scenario.reports(0, 0x100)
+        watch.until(lambda: states(watch)[-1] == "disabled")
+    assert not watch.of(GpuFault)
+
+
+def state_line(at: int, **state: Any) -> dict[str, Any]:
+    return {"kind": "state", "at": at, "device": FIRST, "state": state, "refusals": {}}
+
+
+def test_memory_errors_that_rise_are_a_fault_and_those_of_before_are_none() -> None:
+    findings = Findings()
+    looks = [7, 7, 9, 9, 0, 1]
+    told = [
+        findings.take(state_line(at * 2 * BURST, ecc_uncorrected=n)) for at, n in enumerate(looks)
+    ]
+    faults = [[event for event in events if isinstance(event, GpuFault)] for events in told]
+    assert [len(found) for found in faults] == [0, 0, 1, 0, 0, 1]
+    assert faults[2][0].message == "uncorrected memory errors rose by 2 to 9"
+    assert faults[5][0].message == "uncorrected memory errors rose by 1 to 1"
+
+
+def test_what_rarely_changes_is_repeated_for_those_who_came_later() -> None:
+    findings = Findings()
+    times = [0, REPEAT_INTERVAL - 1, REPEAT_INTERVAL, 2 * REPEAT_INTERVAL - 1, 2 * REPEAT_INTERVAL]
+    samples = [findings.take(state_line(at, power=1.0, pcie_replays=3))[0] for at in times]
+    once = GpuSample(device=FIRST, power=1.0)
+    whole = GpuSample(device=FIRST, power=1.0, pcie_replays=3)
+    assert samples == [whole, once, whole, once, whole]
 
 
 def test_what_a_gpu_or_an_old_driver_cannot_say_is_unknown(scenario: Scenario) -> None:
