@@ -39,6 +39,8 @@ class Launch:
     slurm_step: str | None
     """The `srun` that started the ranks; a launcher's agents may each have one of their own."""
     launcher_run: str | None
+    scheduler: str | None
+    visible_devices: str | None
     spans_nodes: bool
     group: str
     """Tells apart two launches that no scheduler numbers: the same for all ranks of one."""
@@ -77,9 +79,18 @@ def launch(environment: Mapping[str, str], *, of_many: bool = False, earlier: in
         slurm_restarts=slurm,
         slurm_step=None if under_launcher else environment.get("SLURM_STEP_ID"),
         launcher_run=None if elastic == _NO_RUN_ID else elastic,
+        scheduler=_scheduler(job, environment),
+        visible_devices=environment.get("CUDA_VISIBLE_DEVICES"),
         spans_nodes=_spans_nodes(environment),
         group=_group(environment, of_many, earlier),
     )
+
+
+def _scheduler(job: str | None, environment: Mapping[str, str]) -> str | None:
+    """Return who gave this process its machine; Slurm may itself run on Kubernetes."""
+    if job is not None:
+        return "slurm"
+    return "kubernetes" if environment.get("KUBERNETES_SERVICE_HOST") else None
 
 
 def run_id(configured: str | None, checkpoints: Path | None, launch: Launch) -> tuple[str, bool]:

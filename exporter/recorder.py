@@ -206,6 +206,8 @@ class Recorder:
                 iteration=iteration,
                 torchelastic_restarts=launch.torchelastic_restarts,
                 slurm_restarts=launch.slurm_restarts,
+                visible_devices=launch.visible_devices,
+                scheduler=launch.scheduler,
             ),
             started,
         )

@@ -153,6 +153,7 @@ def _attempt(
             torchelastic_restarts=_number(options, "restarts"),
             local_rank=None if local is None else local + rank % 4,
             visible_devices=options.get("visible"),
+            scheduler=options.get("scheduler"),
         )
         built.emit(stretch[0], started, rank)
 

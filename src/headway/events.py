@@ -29,6 +29,7 @@ class Described:
 
 
 LAYERS = ("scheduler", "launcher", "in_process")
+SCHEDULERS = ("slurm", "kubernetes")
 PHASES = (
     "startup",
     "import",
@@ -221,6 +222,9 @@ class AttemptStarted(Event):
     )
     visible_devices: Annotated[
         str | None, Described("CUDA_VISIBLE_DEVICES of the process, as evidence only.")
+    ] = None
+    scheduler: Annotated[
+        str | None, Described("Who gave the run its machines.", choices=SCHEDULERS)
     ] = None
 
 

@@ -267,3 +267,21 @@ def test_a_gpu_that_broke_several_runs_within_a_week_is_told_with_each_incident(
         assert (one["failures"], one["repeats"]) == (4, True)
         (gpu,) = one["gpus"]
         assert (gpu["faults"], len(gpu["incidents"])) == (4, 4)
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "command"),
+    [
+        ("slurm", "scontrol update nodename=node-a state=drain reason='headway: 1 failure'"),
+        ("kubernetes", "kubectl cordon node-a"),
+    ],
+)
+def test_where_the_scheduler_is_known_its_command_alone_is_shown(
+    tmp_path: Path, scheduler: str, command: str
+) -> None:
+    text = RUN.replace("local=0", f"local=0 scheduler={scheduler}")
+    text = text.replace("fault exception rank=1 exception=RuntimeError", "node_fault lost_node")
+    with running(tmp_path / "events.duckdb", timeline(text), at(400)) as collector:
+        one = collector.client.node("node-a")
+        assert (one["scheduler"], one["causes"]) == (scheduler, {"node_lost": 1})
+        assert one["cordon"] == [command]

@@ -54,6 +54,27 @@ def test_torchelastic_counts_are_the_round_only_where_nvrx_names_no_cycle(tmp_pa
     assert (launch.launcher_round, launch.torchelastic_restarts) == (5, 2)
 
 
+@pytest.mark.parametrize(
+    ("variables", "scheduler"),
+    [
+        ({}, None),
+        ({"SLURM_JOB_ID": "7"}, "slurm"),
+        ({"KUBERNETES_SERVICE_HOST": "10.0.0.1"}, "kubernetes"),
+        ({"KUBERNETES_SERVICE_HOST": "10.0.0.1", "SLURM_JOB_ID": "7"}, "slurm"),
+    ],
+)
+def test_the_scheduler_is_the_one_whose_variables_are_set(
+    variables: dict[str, str], scheduler: str | None
+) -> None:
+    assert identity.launch(variables).scheduler == scheduler
+
+
+@pytest.mark.parametrize("visible", [None, "", "2,3"])
+def test_visible_devices_are_told_as_they_are(visible: str | None) -> None:
+    variables = {} if visible is None else {"CUDA_VISIBLE_DEVICES": visible}
+    assert identity.launch(variables).visible_devices == visible
+
+
 def test_a_slurm_job_is_its_array_task() -> None:
     launch = identity.launch(
         {

@@ -88,10 +88,8 @@ def _scheduler(ledger: Ledger) -> str | None:
     """Return who gave the run its machines, as far as its events tell."""
     for fact in ledger.book.facts:
         record = fact.envelope.event
-        if isinstance(record, AttemptStarted) and (
-            record.scheduler_job is not None or record.slurm_restarts is not None
-        ):
-            return "slurm"
+        if isinstance(record, AttemptStarted) and record.scheduler is not None:
+            return record.scheduler
         if isinstance(record, Allocation) and record.source is not None:
             source = record.source.lower()
             if "slurm" in source:
