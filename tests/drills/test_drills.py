@@ -1,7 +1,7 @@
 """Drills: real trainings broken on purpose, judged by what was expected before there was a drill.
 
 `expected/README.md` says what is expected and why. A drill takes half a minute, so that only some
-run by default: each layer, each fault and each place at least once. `scripts/drills` runs all, and
+run by default: each layer and each fault at least once. `scripts/drills` runs all, and
 HEADWAY_DRILL_SEED lets the faults strike after another step.
 """
 
@@ -31,9 +31,8 @@ BY_DEFAULT = [
     ("both", "sigkill", "step", "sync"),
     ("scheduler", "node_lost", "step", "async"),
     ("scheduler", "preemption", "step", "async"),
-    ("torchrun", "exception", "startup", "sync"),
+    ("torchrun", "sigkill", "load", "sync"),
     ("torchrun", "checkpoint_torn", "save", "sync"),
-    ("launcher", "sigkill", "load", "async"),
 ]
 EVERY = [
     (layer, fault, place, save)

@@ -22,7 +22,7 @@ from headway.cli.services import Services
 from headway.exporter.training.faults import MEMORY
 
 _POLL = 0.1
-_LONGEST = 300.0
+_LONGEST = 480.0
 """Seconds after which a drill counts as failed."""
 _LEAVING = 30.0
 """Seconds that the other nodes may take to end once the training is complete."""

@@ -11,7 +11,6 @@ from headway.events import (
     CheckpointLoadFailed,
     CheckpointScheduled,
     CheckpointStaged,
-    Clock,
     Envelope,
     Event,
     Fault,
@@ -73,11 +72,11 @@ class Reading:
         self.agents = {
             fact.envelope.node
             for fact in (*ledger.book.facts, *ledger.book.of_nodes)
-            if isinstance(fact.envelope.event, Clock)
-            and fact.time <= ledger.as_of
+            if fact.envelope.rank is None
             and fact.envelope.node is not None
+            and fact.time <= ledger.as_of
         }
-        """Nodes whose agent was heard: clocks are compared by nobody else."""
+        """Nodes whose agent was heard: nobody else speaks of a node and of no rank."""
         told = (fact for fact in ledger.book.facts if fact.time <= ledger.as_of)
         self.holders = Holders(told, self.inventory)
 
