@@ -5,6 +5,7 @@ import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
+from datetime import timedelta
 
 import pytest
 
@@ -13,6 +14,9 @@ from headway.exporter.nvrx.interruptions import culprit
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", FutureWarning)  # torch about pynvml
+    import torch
+    from torch.distributed import HashStore, ProcessGroupGloo  # type: ignore[attr-defined]
+
     from headway.exporter.nvrx import in_process
 
 
@@ -95,3 +99,27 @@ def test_every_timeout_of_the_wrapper_is_published_in_nanoseconds() -> None:
     timeouts = in_process.InProcessLimits(soft_timeout=1.5).timeouts()
     assert timeouts["in_process.soft_timeout"] == 1_500_000_000
     assert timeouts["in_process.barrier_timeout"] == 180 * 10**9
+
+
+def test_an_abort_ends_a_collective_that_waits_for_a_rank_that_hangs() -> None:
+    store, limit = HashStore(), timedelta(seconds=60)
+    groups: dict[int, ProcessGroupGloo] = {}
+    sockets = GlooSockets(set())
+
+    def join(rank: int) -> None:
+        groups[rank] = ProcessGroupGloo(store, rank, 2, limit)
+        groups[rank].barrier().wait()
+
+    with sockets.opened_here():
+        joining = [threading.Thread(target=join, args=(rank,)) for rank in (0, 1)]
+        for thread in joining:
+            thread.start()
+        for thread in joining:
+            thread.join(60)
+
+    work = groups[0].allreduce([torch.ones(4)])  # and rank 1 never comes
+    assert not work.is_completed()
+    assert sockets.shut() > 0
+
+    with pytest.raises(RuntimeError, match=r"[Cc]onnection|closed|reset"):
+        work.wait()
