@@ -49,7 +49,6 @@ class KernelLogWatcher:
         policy: Policy,
         state: Path,
         boot_id: str | None,
-        killed: Callable[[OomKill, int], None] | None = None,
         monotonic: Callable[[], int] = time.monotonic_ns,
         wall: Callable[[], int] = time.time_ns,
     ) -> None:
@@ -62,7 +61,6 @@ class KernelLogWatcher:
             policy: judges the faults.
             state: folder for what is remembered over a restart.
             boot_id: identity of this boot.
-            killed: takes a process killed for memory, and its monotonic ns.
             monotonic: gives the clock of the node's events.
             wall: gives the wall clock.
         """
@@ -72,7 +70,6 @@ class KernelLogWatcher:
         self._policy = policy
         self._path = state / _STATE
         self._boot_id = boot_id
-        self._killed = killed
         self._monotonic = monotonic
         self._wall = wall
         self._source: Source | None = None
@@ -165,8 +162,8 @@ class KernelLogWatcher:
         self._sink.node_event(Health(check=CHECK, state=state, detail=detail), monotonic=now)
 
     def _found(self, source: Source, now: int) -> None:
-        self._refusals = []
         if source.proven:
+            self._refusals = []
             self._say("healthy", f"reads {source.name}", now)
         elif not source.live:
             self._say("disabled", f"{source.name}: there is no such file yet", now)
@@ -177,6 +174,8 @@ class KernelLogWatcher:
         self._clock.latest = wall
         for message in taken.messages:
             for finding in self._log.read([message]):
+                if isinstance(finding.report, OomKill):
+                    continue  # nothing is known here of whose process it was
                 at = self._time.monotonic(
                     message,
                     finding.time,
@@ -198,12 +197,8 @@ class KernelLogWatcher:
 
     def _tell(self, told: Told) -> None:
         for finding in told.faults:
-            report = finding.report
-            if isinstance(report, OomKill):
-                if self._killed is not None and finding.monotonic is not None:
-                    self._killed(report, finding.monotonic)
-                continue
-            event = classified(report, self._policy)
+            assert not isinstance(finding.report, OomKill)  # noqa: S101  # none was added
+            event = classified(finding.report, self._policy)
             if finding.monotonic is not None:
                 self._sink.node_event(event, monotonic=finding.monotonic)
             elif finding.time is not None:
@@ -211,9 +206,8 @@ class KernelLogWatcher:
             else:
                 _log.warning("a fault of unknown time is left out: %s", finding.line)
         for finding, late in told.late:
-            if not isinstance(finding.report, OomKill):
-                text = f"{late} further lines belong to: {finding.line}"
-                self._sink.node_event(Note(text=text))
+            text = f"{late} further lines belong to: {finding.line}"
+            self._sink.node_event(Note(text=text))
 
     def _remembered(self) -> Mapping[str, Any]:
         """Return what the last reader kept, and take over the bursts that it had not told."""

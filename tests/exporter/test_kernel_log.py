@@ -11,6 +11,9 @@ import pytest
 from headway.events import Dropped, GpuFault, GpuXid, Note
 from headway.exporter import kernel_choices, kernel_log
 from headway.exporter.kernel_sources import KmsgSource, Source
+from headway.exporter.spool import SpoolReader, spools
+from headway.exporter.spool_layout import Position
+from headway.exporter.witness import Witness
 from kernel_watch import BOOT, SECOND, Watch, counts
 
 
@@ -233,9 +236,7 @@ def test_no_permission_is_said_once_in_words(
     assert caplog.text.count("GPU faults in the kernel's log are not seen") == 1
 
 
-def test_a_process_killed_for_memory_is_handed_on_and_is_no_gpu_fault(
-    watch: Watch, log: Path
-) -> None:
+def test_a_process_killed_for_memory_is_no_gpu_fault(watch: Watch, log: Path) -> None:
     watch.poll()
     append(
         log,
@@ -244,8 +245,6 @@ def test_a_process_killed_for_memory_is_handed_on_and_is_no_gpu_fault(
     )
     watch.poll(times=5)
 
-    ((kill, at),) = watch.killed
-    assert (kill.process_id, kill.name, at) == (4242, "python3", 1_001 * SECOND)
     assert watch.faults == []
 
 
@@ -401,3 +400,22 @@ def test_every_choice_names_its_log() -> None:
     assert kernel_choices.choices("journal") == ["journal"]
     assert kernel_choices.choices("/a/log") == ["/a/log"]
     assert kernel_choices.choices("auto")[:2] == ["/dev/kmsg", "journal"]
+
+
+def test_a_fault_of_an_earlier_boot_lies_in_the_spool_at_its_wall_clock_time(
+    tmp_path: Path,
+) -> None:
+    witness = Witness(tmp_path, os.getpid(), "this boot")
+    fault = GpuXid(code=79, device="0000:01:00")
+
+    witness.earlier_event(fault, BOOT)
+    witness.earlier_event(fault, BOOT + SECOND)
+    witness.node_event(fault)
+    witness.close()
+
+    readers = [SpoolReader(folder) for folder in spools(tmp_path)]
+    found = [each for reader in readers for each in reader.read(Position(), 100).envelopes]
+    earlier = [each for each in found if each.boot_id is None]
+    assert [each.anchor + each.monotonic for each in earlier] == [BOOT, BOOT + SECOND]
+    assert [each.boot_id for each in found if each not in earlier] == ["this boot"]
+    assert {(each.run, each.event) for each in found} == {(None, fault)}

@@ -6,7 +6,7 @@ state can be kept over a restart of the reader.
 """
 
 from collections.abc import Hashable, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any
 
 from headway import wire
@@ -52,7 +52,7 @@ class LiveBursts:
         """Those that something else has replaced before they were told."""
 
     def add(self, finding: Finding, now: int) -> None:
-        """Take the next finding."""
+        """Take the next fault of a GPU."""
         key = burst_key(finding.report)
         # The monotonic clock first: nobody sets it between two lines.
         time = finding.monotonic if finding.monotonic is not None else finding.time
@@ -130,10 +130,10 @@ def _leave(live: _Live, told: Told) -> None:
 
 
 def _as_json(finding: Finding) -> Mapping[str, Any]:
-    report = finding.report
+    assert not isinstance(finding.report, OomKill)  # noqa: S101  # `add` takes none
     return {
-        "name": None if isinstance(report, OomKill) else report.name,
-        "fields": asdict(report) if isinstance(report, OomKill) else wire.json_fields(report),
+        "name": finding.report.name,
+        "fields": wire.json_fields(finding.report),
         "time": finding.time,
         "monotonic": finding.monotonic,
         "line": finding.line,
@@ -142,8 +142,7 @@ def _as_json(finding: Finding) -> Mapping[str, Any]:
 
 
 def _from_json(item: Mapping[str, Any]) -> Finding:
-    name, values = item["name"], item["fields"]
-    report: Any = OomKill(**values) if name is None else wire.from_fields(name, values)
+    report: Any = wire.from_fields(item["name"], item["fields"])
     return Finding(
         report=report,
         time=item["time"],
