@@ -119,11 +119,13 @@ class Nested:
 class TimedOut:
     """A watchdog of the launcher fired for a rank, `None` where the line does not name it.
 
-    `kind` is `heartbeat_timeout` or `section_timeout`; `waited` and `timeout` are ns.
+    `kind` is `heartbeat_timeout` or `section_timeout`; `waited` and `timeout` are ns. NVRx 0.6
+    names the rank on its node.
     """
 
     kind: str
     rank: int | None
+    local_rank: int | None = None
     waited: int
     timeout: int
     section: str | None
@@ -191,7 +193,7 @@ _NUMBERED = {"1": "SIGHUP", "2": "SIGINT", "3": "SIGQUIT", "9": "SIGKILL", "15":
 """Signals that launchers' handlers print as a number."""
 _TASKS = re.compile(r"(\d{1,7})(?:-(\d{1,7}))?")
 _RANK_MONITOR = re.compile(r"RankMonServer\d+@[^:\]\s]{1,255}:(\d{1,9})\]")
-_WORKLOAD = re.compile(r"\[workload:(\d{1,9})\(")
+_WORKLOAD = re.compile(r"\[workload:(?:(\d{1,9})|\?)\((?:(\d{1,9})|\?)\)")
 
 
 def parse(line: str) -> Said | None:
@@ -261,9 +263,13 @@ def _timed_out(kind: str, found: re.Match[str], line: str, section: str | None =
     waited = round(float(groups["waited"]) * _NS)
     timeout = groups.get("timeout")
     watched = _RANK_MONITOR.search(line) or _WORKLOAD.search(line)
+    ranks: list[int | None] = [None, None]
+    if watched is not None:
+        ranks = [None if number is None else int(number) for number in (*watched.groups(), None)]
     return TimedOut(
         kind=kind,
-        rank=None if watched is None else int(watched[1]),
+        rank=ranks[0],
+        local_rank=ranks[1],
         waited=waited,
         timeout=waited if timeout is None else round(float(timeout) * _NS),
         section=section,

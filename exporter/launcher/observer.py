@@ -102,6 +102,8 @@ class Observer:
         self._cycles: dict[Path, Cycle] = {}
         self._own: tuple[int, int] | None = None
         self._looks = 0
+        self._profiled = False
+        """Whether the launcher prints a profile of its restarts, as NVRx does from 0.5 on."""
         self._over = threading.Event()
         self._threads = [
             threading.Thread(target=run, name="headway observer", daemon=True)
@@ -236,7 +238,7 @@ class Observer:
             self._ended(message.process_id, message.code, message.at, message.rank)
         elif message.remaining is not None:
             self._budget(message.remaining, None, message.at)
-        elif message.phase is not None and message.duration is not None:
+        elif message.phase is not None and message.duration is not None and not self._profiled:
             self._phase("launcher", message.phase, "began", message.at - message.duration)
             self._phase("launcher", message.phase, "ended", message.at)
 
@@ -265,10 +267,13 @@ class Observer:
             if remaining is not None:
                 self._budget(remaining, said.limit, at)
         elif isinstance(said, lines.FailureDetected):
+            self._profiled = True
             self._phase("launcher", "stop_workers", "began", _monotonic(said.wall, at))
         elif isinstance(said, lines.PhaseSaid):
-            # What is measured inside the launcher is more exact than its plain lines.
-            if said.cycle is not None or not self._is_inside():
+            # What is measured inside the launcher is more exact than its plain lines, and what
+            # it profiles itself is more exact than that.
+            self._profiled |= said.cycle is not None
+            if said.cycle is not None or not (self._profiled or self._is_inside()):
                 self._phase("launcher", said.phase, said.state, _monotonic(said.wall, at))
         elif isinstance(said, lines.Nested):
             self._nested_said(said, at)
@@ -299,8 +304,12 @@ class Observer:
             self._nested.pop(said.layer, None)
 
     def _timed_out(self, said: lines.TimedOut, at: int) -> None:
-        told = self._watchdogs.get(said.rank)
-        self._watchdogs[said.rank] = at
+        rank = said.rank
+        if rank is None and said.local_rank is not None:
+            process = self.ranks.by_local_rank(said.local_rank)
+            rank = None if process is None else process.rank
+        told = self._watchdogs.get(rank)
+        self._watchdogs[rank] = at
         if told is not None and at - told < _SECOND:
             return
         event = Fault(
@@ -310,7 +319,7 @@ class Observer:
             timeout=said.timeout,
             phase=said.section,
         )
-        self._tell(event, at, said.rank)
+        self._tell(event, at, rank)
 
     def _budget(self, remaining: int, limit: int | None, at: int) -> None:
         if remaining != self._remaining:

@@ -193,10 +193,25 @@ SAID = [
         TimedOut(
             kind="heartbeat_timeout",
             rank=5,
+            local_rank=1,
             waited=15 * SECOND,
             timeout=15 * SECOND,
             section=None,
             message="Did not get subsequent heartbeat. Waited 15.00 seconds.",
+        ),
+    ),
+    (
+        "2026-11-29 20:07:23,848 [WARNING] [vm] [workload:?(1) infra:?(?)] "
+        "rank_monitor_server.py:497 [Cycle 1] Did not get subsequent heartbeat. Waited 3.00 "
+        "seconds.",
+        TimedOut(
+            kind="heartbeat_timeout",
+            rank=None,
+            local_rank=1,
+            waited=3 * SECOND,
+            timeout=3 * SECOND,
+            section=None,
+            message="Did not get subsequent heartbeat. Waited 3.00 seconds.",
         ),
     ),
     (
