@@ -226,6 +226,20 @@ def test_of_the_ranks_on_one_gpu_the_process_in_the_line_is_accused():
     assert blamed(text + "500.2 xid 95 0000:1b:00 pid=9")[1:3] == ("GPU-a", None)
 
 
+def test_the_process_in_the_line_is_told_beside_the_gpu():
+    text = (
+        SLICED.replace("visible=MIG-x", "visible=MIG-x pid=71") + "500.2 xid 13 0000:1b:00 pid={}"
+    )
+    assert "Xid 13 on GPU-a, in the process of rank 0" in words(broken(text.format(71)))
+    assert "Xid 13 on GPU-a" in words(broken(text.format(9)))
+
+
+def test_what_decides_comes_first_among_the_evidence():
+    late = broken(GPUS + RUN + "503 xid 95 0000:cb:00\n504 xid 13 0000:cb:00")
+    kinds = [item.words.partition(" on ")[0] for item in late.evidence]
+    assert (kinds[0], kinds[-1]) == ("Xid 95", "Xid 13")
+
+
 WITHOUT_LIST = """
 400      attempt A launcher world=2 rank=0 pid=71
 400      attempt A launcher world=2 rank=1 pid=72

@@ -49,7 +49,10 @@ def failure(reading: Reading, position: int) -> Failure:
     if opened is None:
         opened = min((item.began for item in evidence), default=account.broken.done)
     opened = min(opened, reading.ledger.closed_at)
-    evidence += gpu_evidence(reading, position, opened, evidence)
+    told = gpu_evidence(reading, position, opened, evidence)
+    # what decides comes first: of thousands of ranks a report shows the first ones alone
+    evidence = [item for item in told if item.cause == "gpu_fault"] + evidence
+    evidence += [item for item in told if item.cause != "gpu_fault"]
     verdict = decide(evidence, at_start=account.steps is None)
     if verdict.cause in WATCHDOG_CAUSES and verdict.suspect_rule is None:
         verdict = _suspected(reading, account, verdict, evidence)

@@ -34,7 +34,10 @@ GpuRecord = GpuXid | GpuSxid | GpuFault
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One GPU fault: what it asks for, by whose rules, and whose the GPU is."""
+    """One GPU fault: what it asks for, by whose rules, and whose the GPU is.
+
+    `process_rank` is the rank on the node whose process the driver names.
+    """
 
     fact: Stamped
     record: GpuRecord
@@ -43,6 +46,7 @@ class Finding:
     gpu: str | None
     place: Place
     slice: Slice | None = None
+    process_rank: int | None = None
 
     @property
     def name(self) -> str:
@@ -109,14 +113,16 @@ def finding_of(
         verdict = classify(record)
         classification, policy = verdict.classification, verdict.policy
     gpu, slice_ = _gpu(inventory, fact, record)
+    named = named_in(holders, Boot(fact.envelope.node, fact.envelope.boot_id), record)
     return Finding(
         fact=fact,
         record=record,
         classification=classification,
         policy=policy or "of the record",
         gpu=None if gpu is None else gpu.name,
-        place=_place(holders, fact, record, gpu, slice_),
+        place=_place(holders, fact, record, gpu, slice_, named),
         slice=slice_,
+        process_rank=None if named is None else named.rank,
     )
 
 
@@ -139,6 +145,7 @@ def _place(
     record: GpuRecord,
     gpu: Gpu | None,
     slice_: Slice | None,
+    named: Holder | None,
 ) -> Place:
     rank = fact.envelope.rank
     if rank is not None and any(holder.rank == rank for holder in holders):
@@ -147,8 +154,19 @@ def _place(
         return _SWITCH
     if gpu is None:
         return _NAMELESS
+    return place_of(holders, gpu, slice_, named)
+
+
+def named_in(holders: Sequence[Holder], boot: Boot, record: GpuRecord) -> Holder | None:
+    """Return the rank on a node whose process a record names.
+
+    In containers the kernel's numbers and the ranks' own differ, so that no match means nothing.
+    """
     process_id = record.process_id if isinstance(record, GpuXid) else None
-    return place_of(holders, gpu, slice_, process_id)
+    for holder in holders if process_id is not None else ():
+        if holder.process_id == process_id and holder.boot.may_be(boot):
+            return holder
+    return None
 
 
 def _lines(findings: Sequence[Finding], attempt: str) -> list[Evidence]:
@@ -184,6 +202,8 @@ def _line(group: Sequence[Finding], attempt: str, accuses: bool) -> Evidence:
     words += f": {record.message}" if record.message and not follows else ""
     words += f" ({times:,} times)" if times > 1 else ""
     words += ", a consequence" if follows else ""
+    if one.process_rank is not None and not follows:
+        words += f", in the process of rank {one.process_rank}"
     words += "" if place.ours or len(gpus) > 1 else ", which no rank of this run works on"
     kinds = {GpuXid: "xid", GpuSxid: "sxid", GpuFault: "gpu fault"}
     return Evidence(

@@ -157,33 +157,25 @@ def _visible(text: str) -> list[str]:
 
 
 def place_of(
-    holders: Sequence[Holder], gpu: Gpu, slice_: Slice | None, process_id: int | None
+    holders: Sequence[Holder], gpu: Gpu, slice_: Slice | None, named: Holder | None
 ) -> Place:
     """Say whose a GPU is among the ranks that an attempt has on its node.
 
-    A process id decides only where names do not: in containers the kernel's numbers and the
-    ranks' own are different ones, so that no match means nothing.
+    `named` is the rank whose process the driver names: it decides where names of GPUs do not.
     """
-    named = [
-        holder
-        for holder in holders
-        if process_id is not None
-        and holder.process_id == process_id
-        and holder.boot.may_be(gpu.boot)
-    ]
     verdicts = [(holder, holder.holds(gpu, slice_)) for holder in holders]
     certain = [holder for holder, holds in verdicts if holds]
+    if named is not None and named in certain:
+        return Place(True, True, named.rank, named.rule)
     if certain:
-        own = [holder for holder in certain if holder in named]
-        chosen = (own or certain)[0]
-        alone = own or len(certain) == 1
-        return Place(True, True, chosen.rank if alone else None, chosen.rule)
-    open_ = any(holds is None for _, holds in verdicts)
+        alone = len(certain) == 1
+        return Place(True, True, certain[0].rank if alone else None, certain[0].rule)
+    unknown = any(holds is None for _, holds in verdicts)
     by_address = gpu.uuid is None or any(
         holder.gpu is not None and holder.gpu.uuid is None for holder in holders
     )
-    if named and (open_ or by_address):
-        return Place(True, True, named[0].rank, "the driver names the rank's process")
-    if open_:
+    if named is not None and (unknown or by_address):
+        return Place(True, True, named.rank, "the driver names the rank's process")
+    if unknown:
         return Place(True, False, None, "which rank works on the GPU is not known")
     return ELSEWHERE
