@@ -18,6 +18,10 @@ from headway.exporter.spool_layout import (
     step_checksum,
 )
 
+_PIECE = 16 * 1024
+_ZEROS = bytes(BLOCK)
+"""No block ends in as many: a step has a checksum, a frame its JSON."""
+
 
 class StepBlock(NamedTuple):
     """One completed step; `packed` is its record in `headway.step_blocks`."""
@@ -35,7 +39,7 @@ def blocks(
 
     In the segment that is still being written, what cannot be read at the end is not yet damaged.
     """
-    data = _tail(path, offset)
+    data = _tail(path, offset, sealed)
     base = offset
     while len(data) - (offset - base) >= BLOCK:
         at = offset - base
@@ -53,7 +57,7 @@ def blocks(
                 yield None, base + len(data)
             return
         # A store of the writer may become visible after a later one: look again before judging.
-        fresh = _tail(path, offset)
+        fresh = _tail(path, offset, sealed)
         if _block(fresh, 0, seed) is None:
             offset = base + following
             yield None, offset
@@ -61,11 +65,21 @@ def blocks(
             data, base = fresh, offset
 
 
-def _tail(path: Path, offset: int) -> bytes:
+def _tail(path: Path, offset: int, sealed: bool) -> bytes:
+    """Return what lies behind an offset; of what is still written no more than the first zeros.
+
+    Most of such a segment is zeros, and reading them is most of what following it costs.
+    """
     try:
-        with path.open("rb") as file:
+        with path.open("rb", buffering=0) as file:
             file.seek(offset)
-            return file.read()
+            data = file.read() if sealed else file.read(_PIECE)
+            while not sealed and not data.endswith(_ZEROS):
+                more = file.read(_PIECE)
+                if not more:
+                    break
+                data += more
+            return data
     except OSError:
         return b""
 

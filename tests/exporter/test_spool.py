@@ -151,6 +151,22 @@ def test_reading_goes_on_where_it_stopped_across_segments(tmp_path: Path) -> Non
     assert position.sequence == total
 
 
+@pytest.mark.parametrize("count", [255, 256, 257, 511, 512, 513, 1000])
+def test_a_living_producers_records_are_read_to_the_last_one_whatever_their_number(
+    tmp_path: Path, count: int
+) -> None:
+    writer = _writer(tmp_path, limit=16 * 1024**2)
+    for number in range(1, count):
+        _step(writer, number)
+    _note(writer, "x" * 40_000)  # a frame longer than what is read at a time
+    batch = _reader(tmp_path).read(limit=10**6)
+    assert _numbers(batch) == list(range(count))
+    _step(writer, count)
+    again = _reader(tmp_path).read(batch.position, limit=10**6)
+    assert _numbers(again) == [count]
+    writer.close(0.0)
+
+
 def test_release_deletes_whole_segments_and_at_last_the_folder(tmp_path: Path) -> None:
     writer = _writer(tmp_path, limit=8 * SMALLEST_SEGMENT)
     for number in range(1, 3 * SMALLEST_SEGMENT // BLOCK):
