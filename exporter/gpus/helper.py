@@ -7,6 +7,7 @@ The agent kills this process when a line stays out for longer than its deadline.
 """
 
 import argparse
+import contextlib
 import ctypes
 import json
 import signal
@@ -110,8 +111,9 @@ def watch(nvml: Any, interval: float, skip: Collection[int]) -> bool:
         say("inventory", gpus=[], skipped=[])
         _disabled("the NVIDIA driver is loaded, but it lists no GPU", loaded=True)
         return False
-    _Session(nvml, interval, driver, number, skip).run()
-    nvml.nvmlShutdown()
+    session = _Session(nvml, interval, driver, number, skip)
+    session.run()
+    session.close()
     return True
 
 
@@ -129,6 +131,7 @@ class _Session:
         self._gpus = self._list()
         say("inventory", gpus=[gpu.identity for gpu in self._gpus], skipped=list(skip))
         self._events = self._registered()
+        self._deaf = self._events is None
         self._deep_at: dict[str, float] = {}
 
     def run(self) -> None:
@@ -148,6 +151,14 @@ class _Session:
                 next_list = began + LIST_INTERVAL
             if not self._wait(began + self._interval):
                 return
+
+    def close(self) -> None:
+        """Give NVML back what was taken."""
+        with contextlib.suppress(self._nvml.NVMLError):
+            if self._events is not None:
+                self._nvml.nvmlEventSetFree(self._events)
+        with contextlib.suppress(self._nvml.NVMLError):
+            self._nvml.nvmlShutdown()
 
     def _list(self) -> list[Gpu]:
         found = []
@@ -209,7 +220,7 @@ class _Session:
         while (left := until - time.monotonic()) > 0:
             wait = min(left, _LONGEST_WAIT)
             say("waiting", patience=wait)
-            if self._events is None:
+            if self._deaf:
                 time.sleep(wait)
                 continue
             for (device, kind, data, *instance), repeats in self._taken(wait).items():
@@ -241,7 +252,7 @@ class _Session:
             except self._nvml.NVMLError as error:
                 if error.value != TIMEOUT:
                     # Of a GPU that its reading will name; each further wait would end at once.
-                    self._troubled, self._events = True, None
+                    self._troubled = self._deaf = True
                 break
             place = ctypes.addressof(event.device.contents)
             device = next(

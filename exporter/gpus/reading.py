@@ -83,12 +83,15 @@ def listed(nvml: Any, index: int, driver: str | None) -> Gpu:
 
 
 def address(bus_id: str) -> str:
-    """Return NVML's PCI address in the kernel's form.
+    """Return NVML's PCI address in the kernel's form; what is no address stays as it is.
 
     Example: 00000000:3B:00.0 is 0000:3b:00.0.
     """
     domain, _, rest = bus_id.lower().partition(":")
-    return f"{int(domain, 16):04x}:{rest}"
+    try:
+        return f"{int(domain, 16):04x}:{rest}"
+    except ValueError:
+        return bus_id
 
 
 def quick(nvml: Any, gpu: Gpu) -> dict[str, Any]:

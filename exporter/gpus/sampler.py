@@ -30,7 +30,7 @@ LONGEST_RETRY = 6 * 3600.0
 _STEADY = 60.0
 """A helper that worked for so many seconds did not end at once."""
 _MOST_UNDEAD = 4
-"""Killed helpers that still exist; with more, none is started."""
+"""With so many killed helpers that still exist, none is started."""
 _STARTING = 60.0
 """Seconds after which a helper that says nothing at all could not start."""
 _CLOSING = 0.5

@@ -8,10 +8,9 @@ component.
 """
 
 import math
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from prometheus_client.metrics_core import Metric
 from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.samples import Sample
 
@@ -44,6 +43,8 @@ _READINGS = {
     "DCGM_FI_DEV_PCIE_REPLAY_COUNTER": ("pcie_replays", int, 1),
 }
 """Field of `gpu.sample`, its type and the factor to its unit."""
+_NAMES = ("DCGM_", *_COUNTERS)
+"""How the names begin that mean anything here."""
 _FULL_GPU = ""
 _Series = tuple[str, str | None, str, int]
 """Publisher, GPU, slice and code (0 for DCGM's last Xid)."""
@@ -61,23 +62,21 @@ class Scraped:
         """Value of each series at the last look, None before the first."""
         self._addresses: dict[str, str] = {}
 
-    def read(self, text: str, covered: Collection[str]) -> list[Event]:
+    def read(self, samples: Sequence[Sample], covered: Collection[str]) -> list[Event]:
         """Return what is new; GPUs `covered` by the driver itself are neither listed nor measured.
 
-        Raises:
-            ValueError: the text is no exposition.
+        Example: `read(parse(text), covered=())`.
         """
-        families = list(text_string_to_metric_families(text))
-        return [*self._listed(families, covered), *self._changes(families)]
+        return [*self._listed(samples, covered), *self._changes(samples)]
 
     def address(self, device: str | None) -> str | None:
         """Return the PCI address of a GPU that was read about."""
         return self._addresses.get(device) if device is not None else None
 
-    def _listed(self, families: Iterable[Metric], covered: Collection[str]) -> list[Event]:
+    def _listed(self, samples: Iterable[Sample], covered: Collection[str]) -> list[Event]:
         events: list[Event] = []
         states: dict[str, dict[str, Any]] = {}
-        for sample in _samples(families):
+        for sample in samples:
             device = sample.labels.get("UUID")
             if not device or device in covered or sample.labels.get("GPU_I_ID", _FULL_GPU):
                 continue  # a slice's share says nothing about the whole GPU
@@ -124,21 +123,21 @@ class Scraped:
         fault = GpuFault(kind=kind, device=device, source=publisher, message=words, code=code)
         return classified(fault, self._policy)
 
-    def _changes(self, families: Iterable[Metric]) -> list[Event]:
+    def _changes(self, samples: Iterable[Sample]) -> list[Event]:
         now: dict[_Series, float] = {}
-        places: dict[_Series, Mapping[str, str]] = {}
-        for sample in _samples(families):
+        profiles: dict[str, str] = {}
+        for sample in samples:
             series = _series(sample)
             if series is not None:
                 now[series] = sample.value
                 device, pci = series[1], sample.labels.get("pci_bus_id")
                 if device and pci:
                     self._addresses[device] = address(pci)
-                places[series] = sample.labels
+                profiles[series[2]] = sample.labels.get("GPU_I_PROFILE", "")
         before, self._xids = self._xids, now
         if before is None:  # it may all have happened long ago
             return []
-        events: list[Event] = []
+        changes: dict[tuple[str, str | None, int], dict[str, str]] = {}
         for series, value in now.items():
             publisher, device, part, code = series
             last = before.get(series, 0.0)
@@ -149,16 +148,29 @@ class Scraped:
                 changed = value > last
                 words = f"Xid {code} was counted up from {last:.0f} to {value:.0f}"
             if changed:
-                if part:
-                    words += f" (MIG instance {part} {places[series].get('GPU_I_PROFILE', '')})"
-                events.append(self._fault("xid_changed", device, publisher, words.rstrip(), code))
+                changes.setdefault((publisher, device, code), {})[part] = words
+        events: list[Event] = []
+        for (publisher, device, code), parts in changes.items():
+            # What all slices of a GPU say at once is the GPU's.
+            part, words = next(iter(parts.items()))
+            if part and len(parts) == 1:
+                words += f" (MIG instance {part}, {profiles[part]})"
+            events.append(self._fault("xid_changed", device, publisher, words, code))
         return events
 
 
-def _samples(families: Iterable[Metric]) -> Iterable[Sample]:
-    return (
-        sample for family in families for sample in family.samples if math.isfinite(sample.value)
-    )
+def parse(text: str) -> list[Sample]:
+    """Return the samples of an exposition that tell about GPUs.
+
+    Raises:
+        ValueError: the text is no exposition.
+    """
+    return [
+        sample
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+        if math.isfinite(sample.value) and family.name.startswith(_NAMES)
+    ]
 
 
 def _series(sample: Sample) -> _Series | None:

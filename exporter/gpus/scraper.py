@@ -5,11 +5,12 @@ from collections.abc import Callable, Collection
 from urllib.parse import urlsplit
 
 import requests
+from prometheus_client.samples import Sample
 
 from headway.events import Event, GpuFault, Health
 from headway.exporter.errands import Errand
 from headway.exporter.gpus.echoes import KernelXids
-from headway.exporter.gpus.scraped import Scraped
+from headway.exporter.gpus.scraped import Scraped, parse
 from headway.exporter.node_sink import NodeSink
 from headway.exporter.shipping import LOOPBACK
 from headway.gpu_faults.policy import DEFAULT_POLICY, Policy
@@ -49,21 +50,16 @@ class GpuScraper:
         self._scraped = Scraped(policy)
         self._health: Health | None = None
         self._errand = Errand(
-            lambda: fetch(url), interval, name="headway-gpu-scrape", monotonic=monotonic
+            lambda: look(url), interval, name="headway-gpu-scrape", monotonic=monotonic
         )
 
     def poll(self) -> None:
         """Record what the exporter said since the last look."""
-        for at, (text, trouble) in self._errand.poll():
-            if text is not None:
-                try:
-                    events = self._scraped.read(text, self._covered())
-                except ValueError as error:
-                    trouble = f"its answer is no exposition: {error}"
-                else:
-                    for event in events:
-                        if not self._told(event, at):
-                            self._sink.node_event(event, monotonic=at)
+        for at, (samples, trouble) in self._errand.poll():
+            if samples is not None:
+                for event in self._scraped.read(samples, self._covered()):
+                    if not self._told(event, at):
+                        self._sink.node_event(event, monotonic=at)
             self._say(trouble, at)
 
     def close(self) -> None:
@@ -83,6 +79,17 @@ class GpuScraper:
         if health != self._health:
             self._health = health
             self._sink.node_event(health, monotonic=at)
+
+
+def look(url: str) -> tuple[list[Sample] | None, str | None]:
+    """Return what an exporter says of GPUs, or None and why it says nothing."""
+    text, trouble = fetch(url)
+    if text is None:
+        return None, trouble
+    try:
+        return parse(text), None
+    except ValueError as error:
+        return None, f"its answer is no exposition: {error}"
 
 
 def fetch(url: str) -> tuple[str | None, str | None]:

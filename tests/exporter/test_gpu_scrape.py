@@ -13,7 +13,7 @@ from gpu_watch import Recorded
 from headway.events import Event, GpuFault, GpuPresent, GpuSample, GpuXid, Health
 from headway.exporter.gpus import scraper as scraper_module
 from headway.exporter.gpus.echoes import KernelXids
-from headway.exporter.gpus.scraped import Scraped
+from headway.exporter.gpus.scraped import Scraped, parse
 from headway.exporter.gpus.scraper import GpuScraper
 
 UUID = "GPU-a8394b51-c086-568a-9f1a-c1e1c934c44c"
@@ -57,7 +57,7 @@ def test_a_gpu_is_listed_and_measured_in_our_units() -> None:
         "PCIE_REPLAY_COUNTER": 9,
     }
     scraped = Scraped()
-    assert scraped.read(dcgm(**values), covered=()) == [
+    assert scraped.read(parse(dcgm(**values)), covered=()) == [
         GpuPresent(
             device=UUID,
             pci_address="0000:cb:00.0",
@@ -77,7 +77,7 @@ def test_a_gpu_is_listed_and_measured_in_our_units() -> None:
             pcie_replays=9,
         ),
     ]
-    again = scraped.read(dcgm(**{**values, "PCIE_REPLAY_COUNTER": 10}), covered=())
+    again = scraped.read(parse(dcgm(**{**values, "PCIE_REPLAY_COUNTER": 10})), covered=())
     assert again == [
         GpuSample(
             device=UUID,
@@ -92,8 +92,8 @@ def test_a_gpu_is_listed_and_measured_in_our_units() -> None:
 
 def test_what_the_driver_itself_tells_is_not_told_twice() -> None:
     scraped = Scraped()
-    scraped.read(dcgm(0, GPU_TEMP=61), covered=(UUID,))
-    events = scraped.read(dcgm(79, GPU_TEMP=61), covered=(UUID,))
+    scraped.read(parse(dcgm(0, GPU_TEMP=61)), covered=(UUID,))
+    events = scraped.read(parse(dcgm(79, GPU_TEMP=61)), covered=(UUID,))
     assert faults(events) == [("xid_changed", UUID, 79)]
     assert len(events) == 1
 
@@ -117,20 +117,36 @@ def test_the_last_xid_is_evidence_of_change_alone(
     found = [
         fault
         for look in looks
-        for fault in faults(scraped.read(dcgm(look, SM_CLOCK=1), covered=()))
+        for fault in faults(scraped.read(parse(dcgm(look, SM_CLOCK=1)), covered=()))
     ]
     assert found == [("xid_changed", UUID, code) for code in codes]
 
 
 def test_a_fault_of_a_slice_names_its_gpu_and_the_slice() -> None:
     scraped = Scraped()
-    scraped.read(dcgm(0) + dcgm(0, SLICE, FB_USED=5), covered=())
-    events = scraped.read(dcgm(0) + dcgm(31, SLICE, FB_USED=5), covered=())
+    scraped.read(parse(dcgm(0) + dcgm(0, SLICE, FB_USED=5)), covered=())
+    events = scraped.read(parse(dcgm(0) + dcgm(31, SLICE, FB_USED=5)), covered=())
     (fault,) = events
     assert isinstance(fault, GpuFault)
     assert (fault.device, fault.code, fault.source) == (UUID, 31, "DCGM")
-    assert fault.message == "the last Xid is 31, it was 0 (MIG instance 7 1g.10gb)"
+    assert fault.message == "the last Xid is 31, it was 0 (MIG instance 7, 1g.10gb)"
     assert fault.classification == "application"
+
+
+def test_an_xid_that_all_slices_show_is_one_fault_of_the_gpu() -> None:
+    scraped = Scraped()
+    other = SLICE.replace('GPU_I_ID="7"', 'GPU_I_ID="8"')
+    scraped.read(parse(dcgm(0, SLICE) + dcgm(0, other)), covered=())
+    (fault,) = scraped.read(parse(dcgm(79, SLICE) + dcgm(79, other)), covered=())
+    assert isinstance(fault, GpuFault)
+    assert (fault.device, fault.message) == (UUID, "the last Xid is 79, it was 0")
+
+
+def test_an_address_that_is_none_is_no_trouble() -> None:
+    odd = ABOUT.replace("00000000:CB:00.0", "N/A")
+    (present, *_) = Scraped().read(parse(dcgm(0, odd)), covered=())
+    assert isinstance(present, GpuPresent)
+    assert present.pci_address == "N/A"
 
 
 @pytest.mark.parametrize(
@@ -151,23 +167,23 @@ def test_the_counts_of_others_tell_that_they_rose(line: str, device: str | None,
     scraped = Scraped()
     looks = ["", 1, 1, 4, 2, 3]
     texts = [kind + line.format(look) + "\n" if look else "\n" for look in looks]
-    found = [faults(scraped.read(text, covered=())) for text in texts]
+    found = [faults(scraped.read(parse(text), covered=())) for text in texts]
     change = [("xid_changed", device, code)]
     assert found == [[], change, [], change, [], change]
 
 
 def test_a_count_without_a_code_is_left_out() -> None:
     scraped = Scraped()
-    scraped.read("\n", covered=())
+    scraped.read(parse("\n"), covered=())
     text = 'accelerator_nvidia_xid_errors_total{uuid="x",xid="unknown"} 3\n'
-    assert scraped.read(text, covered=()) == []
+    assert scraped.read(parse(text), covered=()) == []
 
 
 def test_memory_that_breaks_between_two_looks_is_a_fault() -> None:
     scraped = Scraped()
-    first = scraped.read(dcgm(ECC_DBE_VOL_TOTAL=2, ROW_REMAP_FAILURE=0), covered=())
-    second = scraped.read(dcgm(ECC_DBE_VOL_TOTAL=3, ROW_REMAP_FAILURE=1), covered=())
-    third = scraped.read(dcgm(ECC_DBE_VOL_TOTAL=3, ROW_REMAP_FAILURE=1), covered=())
+    first = scraped.read(parse(dcgm(ECC_DBE_VOL_TOTAL=2, ROW_REMAP_FAILURE=0)), covered=())
+    second = scraped.read(parse(dcgm(ECC_DBE_VOL_TOTAL=3, ROW_REMAP_FAILURE=1)), covered=())
+    third = scraped.read(parse(dcgm(ECC_DBE_VOL_TOTAL=3, ROW_REMAP_FAILURE=1)), covered=())
     assert (faults(first), faults(third)) == ([], [])
     assert faults(second) == [("row_remap_failed", UUID, None), ("ecc_uncorrected", UUID, None)]
 

@@ -259,6 +259,12 @@ def _event_set(library, pointer):
     return 0
 
 
+@_answers("nvmlEventSetFree")
+def _free(library, events):
+    library._registered = {}
+    return 0
+
+
 @_answers_for("nvmlDeviceGetSupportedEventTypes")
 def _event_types(library, gpu, pointer):
     return _put(pointer, gpu.get("event_types", 0xFF8F))
