@@ -371,6 +371,7 @@ VERBS: dict[str, Any] = {
             gpu_instance=_number(o, "gi"),
             compute_instance=_number(o, "ci"),
             repeats=_number(o, "repeats"),
+            line=o.get("line"),
             caused_by=_number(o, "caused_by"),
             classification=o.get("class"),
             policy="site 1" if "class" in o else None,

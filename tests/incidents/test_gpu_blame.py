@@ -295,6 +295,13 @@ def test_noise_of_xid_45_is_one_line_with_its_count():
     assert (incident.suspect_gpu, incident.suspect_rank) == ("GPU-d", 3)
 
 
+def test_what_the_kernels_log_and_nvml_both_tell_is_not_counted_twice():
+    both = GPUS + RUN + "500.2 xid 95 0000:cb:00 line=NVRM\n500.3 xid 95 GPU-d\n"
+    assert words(broken(both))[0] == "Xid 95 on GPU-d"
+    again = both + "500.4 xid 95 0000:cb:00 line=NVRM repeats=2"
+    assert words(broken(again))[0] == "Xid 95 on GPU-d (3 times)"
+
+
 def test_a_fault_that_the_driver_says_follows_from_another_is_no_cause():
     text = GPUS + RUN + "500.1 xid 119 0000:cb:00 caused_by=79\n500.2 xid 79 0000:cb:00"
     assert broken(text).rule.startswith("Xid 79")

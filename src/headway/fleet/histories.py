@@ -19,7 +19,7 @@ from headway.incidents import Loss
 from headway.incidents.gpu_evidence import AFTER, BEFORE, BLAMED, Finding, GpuRecord, finding_of
 from headway.incidents.gpu_names import uuid_of
 from headway.incidents.inventory import Inventory
-from headway.incidents.losses import united
+from headway.incidents.losses import by_class, fault_times, united
 from headway.ledger.intake import Stamped
 from headway.wording import counted
 
@@ -158,13 +158,13 @@ def _gpus(
         advice[said.gpu].append(said.advice)
     found = []
     for device in {**addresses, **blamed, **seen}:
-        begun = united(one.fact.time for one in seen[device] if one.classification in BLAMED)
+        begun = fault_times(seen[device])
         found.append(
             GpuHistory(
                 device=device,
                 address=addresses.get(device),
                 faults=len(begun),
-                classes=dict(sorted(Counter(one.classification for one in seen[device]).items())),
+                classes=by_class(seen[device]),
                 names=tuple(sorted({one.name for one in seen[device]})),
                 incidents=tuple(charge.incident for charge in blamed[device]),
                 loss=sum((charge.loss for charge in blamed[device]), Loss()),

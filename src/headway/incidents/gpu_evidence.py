@@ -5,6 +5,7 @@ first fault to a minute after the last, outranks what it provoked (design sectio
 are listed and accuse nobody.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -193,7 +194,7 @@ def _follows(one: Finding, causes: set[tuple[int | None, str | None]]) -> bool:
 def _line(group: Sequence[Finding], attempt: str, accuses: bool) -> Evidence:
     one = group[0]
     envelope, record, place = one.fact.envelope, one.record, one.place
-    times = sum(each.times for each in group)
+    times = _times(group)
     gpus = sorted({each.gpu for each in group if each.gpu is not None})
     where = gpus[0] if len(gpus) == 1 else counted(len(gpus), "GPU")
     words = one.name + (f" on {where}" if gpus else "")
@@ -225,6 +226,16 @@ def _line(group: Sequence[Finding], attempt: str, accuses: bool) -> Evidence:
         policy=one.policy,
         placed=place.rule,
     )
+
+
+def _times(group: Sequence[Finding]) -> int:
+    """Return how often something was seen: the kernel's log and NVML may both tell of it."""
+    seen: Counter[object] = Counter()
+    for one in group:
+        record = one.record
+        source = record.source if isinstance(record, GpuFault) else record.line is not None
+        seen[source] += one.times
+    return max(seen.values())
 
 
 def _of_node(fact: Stamped, record: Fault, attempt: str, evidence: Sequence[Evidence]) -> Evidence:

@@ -1,7 +1,7 @@
 """What each GPU cost a run: the faults it had, and the steps and the time that they took."""
 
 from bisect import bisect_right
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, pairwise
@@ -89,14 +89,13 @@ def gpu_losses(ledger: Ledger, known: Sequence[Incident]) -> list[GpuLoss]:
             seen[one.fact.envelope.node, one.gpu].append(one)
     found = []
     for key in {**charged, **seen}:
-        classes = Counter(one.classification for one in seen[key])
         losses = (loss_of(ledger, incident) for incident in charged[key])
         found.append(
             GpuLoss(
                 node=key[0],
                 device=key[1],
-                faults=len(united(_times(seen[key]))),
-                classes=dict(sorted(classes.items())),
+                faults=len(fault_times(seen[key])),
+                classes=by_class(seen[key]),
                 names=tuple(sorted({one.name for one in seen[key]})),
                 incidents=tuple(incident.incident for incident in charged[key]),
                 loss=sum(losses, Loss()),
@@ -118,8 +117,17 @@ def united(times: Iterable[int]) -> list[int]:
     return begun
 
 
-def _times(findings: Iterable[Finding]) -> list[int]:
-    return [one.fact.time for one in findings if one.classification in BLAMED]
+def fault_times(findings: Iterable[Finding]) -> list[int]:
+    """Return when each fault began that says that its GPU is broken, at times in ns."""
+    return united(one.fact.time for one in findings if one.classification in BLAMED)
+
+
+def by_class(findings: Iterable[Finding]) -> dict[str, int]:
+    """Return the faults of a GPU by class; records that follow each other are one."""
+    times: dict[str, list[int]] = defaultdict(list)
+    for one in findings:
+        times[one.classification].append(one.fact.time)
+    return {name: len(united(told)) for name, told in sorted(times.items())}
 
 
 def _findings(ledger: Ledger) -> list[Finding]:
