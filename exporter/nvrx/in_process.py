@@ -4,7 +4,7 @@ Who has a wrapper of his own takes the hooks alone (`headway.exporter.nvrx.hooks
 function must carry real annotations: this module may not postpone their evaluation.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -138,5 +138,13 @@ def _client_store() -> type:
         @property
         def critical_ranks(self) -> tuple[int, ...]:
             return (0,)
+
+        def get_initial_ranks(self, ranks: Iterable[int]) -> list[int]:
+            """Return numbers, as declared.
+
+            NVRx 0.4.1 returns bytes, and writes them for a rank whose node is lost into the
+            barrier with which it ends: there they fail a training that is complete.
+            """
+            return [int(rank) for rank in super().get_initial_ranks(ranks)]
 
     return ClientStore

@@ -17,6 +17,8 @@ with warnings.catch_warnings():
     import torch
     from torch.distributed import HashStore, ProcessGroupGloo  # type: ignore[attr-defined]
 
+    from torch.distributed import TCPStore
+
     from headway.exporter.nvrx import in_process
 
 
@@ -123,3 +125,10 @@ def test_an_abort_ends_a_collective_that_waits_for_a_rank_that_hangs() -> None:
 
     with pytest.raises(RuntimeError, match=r"[Cc]onnection|closed|reset"):
         work.wait()
+
+
+def test_the_wrappers_store_tells_the_ranks_that_were_at_first_as_numbers() -> None:
+    server = TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
+    store = in_process._client_store()("127.0.0.1", server.port)
+    store.set_initial_rank(0, 2)
+    assert store.get_initial_ranks([0]) == [2]
