@@ -197,6 +197,7 @@ def test_a_gpu_that_was_lost_before_the_start_is_named_by_its_number(scenario: S
     assert states(watch) == ["unhealthy"]
 
 
+@pytest.mark.slow
 def test_a_question_that_hangs_costs_the_helper_and_the_others_stay_watched(
     scenario: Scenario,
 ) -> None:
@@ -211,6 +212,7 @@ def test_a_question_that_hangs_costs_the_helper_and_the_others_stay_watched(
     assert states(watch)[-1] == "unhealthy"
 
 
+@pytest.mark.slow
 def test_a_gpu_that_hung_is_asked_again_after_a_while(
     scenario: Scenario, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -224,6 +226,7 @@ def test_a_gpu_that_hung_is_asked_again_after_a_while(
     assert [present.device for present in watch.of(GpuPresent)] == [SECOND, FIRST]
 
 
+@pytest.mark.slow
 def test_a_driver_that_hangs_at_its_start_accuses_no_gpu(scenario: Scenario) -> None:
     scenario.content["hang"] = "nvmlInitWithFlags"
     scenario.tell()
