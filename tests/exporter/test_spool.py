@@ -160,7 +160,8 @@ def test_a_living_producers_records_are_read_to_the_last_one_whatever_their_numb
         _step(writer, number)
     _note(writer, "x" * 40_000)  # a frame longer than what is read at a time
     batch = _reader(tmp_path).read(limit=10**6)
-    assert _numbers(batch) == list(range(count))
+    assert _contents(batch)[-1] == "x" * 40_000
+    assert _numbers(batch) == list(range(1, count))
     _step(writer, count)
     again = _reader(tmp_path).read(batch.position, limit=10**6)
     assert _numbers(again) == [count]
