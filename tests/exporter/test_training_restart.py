@@ -15,9 +15,7 @@ from headway.exporter.nvrx.interruptions import culprit
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", FutureWarning)  # torch about pynvml
     import torch
-    from torch.distributed import HashStore, ProcessGroupGloo  # type: ignore[attr-defined]
-
-    from torch.distributed import TCPStore
+    from torch.distributed import HashStore, ProcessGroupGloo, TCPStore  # type: ignore[attr-defined]
 
     from headway.exporter.nvrx import in_process
 
