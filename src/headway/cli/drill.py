@@ -83,6 +83,7 @@ def run(arguments: argparse.Namespace) -> int:
     if drill.kernel_lines and drill.fault == "none":
         raise Refusal("a kernel line comes with a fault", "name one with --fault")
     from headway.cli.drill_run import DrillRun, told
+    from headway.cli.incident_text import print_incident
     from headway.cli.ledger_text import print_report
     from headway.cli.processes import adopt_orphans, end_descendants
     from headway.cli.staging import ignore_signals, signals_raise, state_folder
@@ -92,11 +93,15 @@ def run(arguments: argparse.Namespace) -> int:
         staged = DrillRun(drill, folder)
         try:
             report = staged.run()
-            print_report(report, sys.stderr if arguments.json else None)
+            output = sys.stderr if arguments.json else None
+            print_report(report, output)
+            for incident in report["incidents"]:
+                print_incident(incident, output)
             if arguments.json:
                 print(json.dumps(told(drill, report), sort_keys=True), flush=True)
         finally:
             ignore_signals()
             staged.stop()
             end_descendants()
+            staged.close()
     return 0

@@ -91,6 +91,9 @@ class DrillRun:
         for name in list(self._running):
             self._end(name)
         self._services.stop()
+
+    def close(self) -> None:
+        """Remove the cgroup, once no process of the drill is left."""
         if self._limit is not None:
             self._limit.close()
 
