@@ -52,6 +52,29 @@ def test_what_the_driver_says_is_recorded_about_the_node_and_shipped(tmp_path: P
         assert len({item.producer for item in found}) == 1
 
 
+def test_an_xid_that_the_kernels_log_tells_of_is_recorded_once_with_its_line(
+    tmp_path: Path,
+) -> None:
+    scenario = Scenario(tmp_path / "gpus.json")
+    log = tmp_path / "kern.log"
+    log.touch()
+    options = (*FAST, "--kernel-log", str(log))
+    with otlp_endpoint() as endpoint:
+        variables = scenario.environment
+        spool = tmp_path / "spool"
+        with agent_process(spool, endpoint.address, *options, variables=variables) as agent:
+            wait_for(endpoint, GpuSample, agent)
+            scenario.reports(1, XID, 79)
+            seconds = time.clock_gettime(time.CLOCK_MONOTONIC)
+            with log.open("a") as file:
+                file.write(f"[{seconds:.6f}] NVRM: Xid (PCI:0000:1c:00): 79, GPU has fallen off\n")
+            scenario.reports(0, XID, 48)  # of which the log says nothing
+            wait_for(endpoint, GpuSample, agent, more=10)
+            assert agent.stop()[0] == 0
+        found = sorted((xid.code, xid.device, xid.line is None) for xid in of(endpoint, GpuXid))
+    assert found == [(48, scenario.content["gpus"][0]["uuid"], True), (79, "0000:1c:00", False)]
+
+
 def test_a_driver_that_hangs_holds_up_nothing_else(tmp_path: Path) -> None:
     scenario = Scenario(tmp_path / "gpus.json")
     spool = tmp_path / "spool"
