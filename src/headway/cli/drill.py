@@ -82,12 +82,14 @@ def run(arguments: argparse.Namespace) -> int:
         raise Refusal(f"no drill of {drill.fault} at {at} under {drill.layer}", reason)
     if drill.kernel_lines and drill.fault == "none":
         raise Refusal("a kernel line comes with a fault", "name one with --fault")
+    from headway.cli.drill_layers import check
     from headway.cli.drill_run import DrillRun, told
     from headway.cli.incident_text import print_incident
     from headway.cli.ledger_text import print_report
     from headway.cli.processes import adopt_orphans, end_descendants
     from headway.cli.staging import ignore_signals, signals_raise, state_folder
 
+    check(drill)
     adopt_orphans()
     with signals_raise(), state_folder("drill", arguments.keep, once=True) as folder:
         staged = DrillRun(drill, folder)

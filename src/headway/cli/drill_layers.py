@@ -4,13 +4,16 @@ import os
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from importlib import metadata
 from pathlib import Path
 
 from headway.cli.drill_plan import CHECKPOINT_EVERY, EVALUATE_EVERY, FAULT_RANK, RANKS, STEPS, Drill
+from headway.cli.refusal import Refusal
 
 HANG_TIMEOUT = 10
 """Seconds after which a rank counts as hung where something watches it; usual steps take 0.05 s."""
 _RESTARTS = 3
+_POLICY = "min-healthy"
 _GRACE = 5
 """Seconds that a launcher gives the ranks it stops."""
 _LAST_CALL = 20
@@ -24,6 +27,24 @@ class Node:
     name: str
     command: list[str]
     environment: Mapping[str, str] = field(default_factory=dict)
+
+
+def check(drill: Drill) -> None:
+    """Look whether the installed NVRx can do what the layer needs.
+
+    Raises:
+        Refusal: its launcher cannot leave a fault to the wrapper inside.
+    """
+    if drill.layer != "both":
+        return
+    library = metadata.distribution("nvidia-resiliency-ext")
+    launcher = library.locate_file("nvidia_resiliency_ext/fault_tolerance/launcher.py")
+    if _POLICY not in Path(str(launcher)).read_text(encoding="utf-8"):
+        raise Refusal(
+            f"ft_launcher of nvidia-resiliency-ext {library.version} has no policy {_POLICY!r}, "
+            "with which it leaves a fault to the wrapper inside",
+            "install a version below 0.6, or choose another layer",
+        )
 
 
 def nodes(drill: Drill, folder: Path, port: int, start: int) -> list[Node]:
@@ -84,7 +105,7 @@ def _ft_launcher(drill: Drill, folder: Path, port: int, number: int) -> list[str
         "  log_level: INFO\n",
         encoding="ascii",
     )
-    policy = ("--ft-restart-policy", "min-healthy") if drill.layer == "both" else ()
+    policy = ("--ft-restart-policy", _POLICY) if drill.layer == "both" else ()
     return [
         _beside("ft_launcher"),
         *_rendezvous(drill, port, number),
