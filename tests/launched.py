@@ -2,7 +2,7 @@
 
 import subprocess
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
@@ -32,12 +32,16 @@ def surroundings(**variables: str) -> dict[str, str]:
 
 
 def launched(
-    spool: Path, command: Sequence[str], endpoint: str = NOBODY, **options: object
+    spool: Path,
+    command: Sequence[str],
+    endpoint: str = NOBODY,
+    environment: Mapping[str, str] | None = None,
+    **options: object,
 ) -> "subprocess.CompletedProcess[bytes]":
     """Run a command to its end."""
     return subprocess.run(  # type: ignore[call-overload, no-any-return]
         headway_run(spool, command, endpoint),
-        env=surroundings(),
+        env=environment or surroundings(),
         capture_output=True,
         timeout=120,
         **options,

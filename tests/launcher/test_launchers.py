@@ -1,5 +1,6 @@
 """Real torchrun and ft_launcher under `headway run`: ends and restarts on the right rank."""
 
+import os
 import sys
 from pathlib import Path
 from typing import NamedTuple
@@ -10,11 +11,13 @@ from headway.events import (
     AttemptStarted,
     Envelope,
     Fault,
+    Note,
     RankExited,
     RestartBudget,
     RestartPhase,
 )
-from launched import launched, of, spooled
+from launched import launched, of, spooled, surroundings
+from nvrx_versions import python_path, versions
 
 pytestmark = pytest.mark.slow
 
@@ -42,6 +45,7 @@ from headway.exporter import Recorder
 
 recorder = Recorder(run="llama")
 rank, attempt = int(os.environ["RANK"]), int(os.environ["TORCHELASTIC_RESTART_COUNT"])
+hangs = int(sys.argv[1])
 client = fault_tolerance.RankMonitorClient()
 client.init_workload_monitoring()
 recorder.resumed(completed=0)
@@ -49,9 +53,9 @@ for number in range(1, 6):
     client.send_heartbeat()
     with recorder.step(number):
         time.sleep(0.05)
-    if number == 3 and rank == 1 and attempt == 0:
+    if number == 3 and rank == 1 and attempt == hangs - 1:
         os.kill(os.getpid(), signal.SIGKILL)
-    if number == 3 and rank == 1 and attempt == 1:
+    if number == 3 and rank == 1 and attempt == hangs:
         time.sleep(60)
 client.shutdown_workload_monitoring()
 """
@@ -166,16 +170,21 @@ def test_a_launcher_that_is_not_entered_is_read_by_its_lines(tmp_path: Path) -> 
         assert said.count((phase, "began")) == 2
 
 
-def test_ft_launcher_restarts_after_a_kill_and_a_hang(tmp_path: Path) -> None:
-    program, limits = tmp_path / "train.py", tmp_path / "ft.yaml"
+def heartbeats(folder: Path, hangs_at: int) -> list[str]:
+    """Return the options of a launcher whose rank 1 hangs in an attempt, and is killed before."""
+    program, limits = folder / "train.py", folder / "ft.yaml"
     program.write_text(HEARTBEATS)
     limits.write_text(LIMITS)
-    words = [beside_python("ft_launcher"), "--nnodes", "1", "--nproc-per-node", "2"]
-    words += ["--rdzv-backend", "c10d", "--rdzv-endpoint", "127.0.0.1:0", "--rdzv-id", "JOB"]
-    words += ["--max-restarts", "3", "--monitor-interval", "0.2", "--workers-stop-timeout", "5"]
-    words += ["--ft-enable-nic-monitor", "False", "--ft-cfg-path", str(limits), str(program)]
+    words = ["--nnodes", "1", "--nproc-per-node", "2", "--rdzv-backend", "c10d"]
+    words += ["--rdzv-endpoint", "127.0.0.1:0", "--rdzv-id", "JOB", "--max-restarts", "3"]
+    words += ["--monitor-interval", "0.2", "--workers-stop-timeout", "5"]
+    return [*words, "--ft-cfg-path", str(limits), str(program), str(hangs_at)]
 
-    ended = launched(tmp_path / "spool", words)
+
+def test_ft_launcher_restarts_after_a_kill_and_a_hang(tmp_path: Path) -> None:
+    launcher = [beside_python("ft_launcher"), "--ft-enable-nic-monitor", "False"]
+
+    ended = launched(tmp_path / "spool", [*launcher, *heartbeats(tmp_path, hangs_at=1)])
 
     assert ended.returncode == 0, ended.stderr
     found = spooled(tmp_path / "spool")
@@ -190,3 +199,32 @@ def test_ft_launcher_restarts_after_a_kill_and_a_hang(tmp_path: Path) -> None:
     assert attempts(found).index(fault.attempt or "") == 1
     assert [(b.remaining, b.limit) for b in of(found, RestartBudget)] == [(3, 3), (2, 3), (1, 3)]
     assert phases(found) == RESTART * 2
+
+
+@pytest.mark.parametrize("version", versions("0.6.0", "0.7.0"))
+def test_later_versions_profile_their_restarts_and_describe_their_cycles(
+    tmp_path: Path, version: str
+) -> None:
+    launcher = [sys.executable, "-m", "nvidia_resiliency_ext.fault_tolerance.launcher"]
+    launcher += ["--ft-cycle-info-dir", str(tmp_path / "cycles")]
+    environment = surroundings()
+    path = os.pathsep.join([*python_path(version), environment["PYTHONPATH"]])
+
+    ended = launched(
+        tmp_path / "spool",
+        [*launcher, *heartbeats(tmp_path, hangs_at=0)],
+        environment={**environment, "PYTHONPATH": path},
+    )
+
+    assert ended.returncode == 0, ended.stderr
+    found = spooled(tmp_path / "spool")
+    told = exits(found)
+    assert told[0, 1] == Exit(None, 9, "launcher")
+    assert told[1, 0] == told[1, 1] == Exit(0, None, "itself")
+    (fault,) = [item for item in found if isinstance(item.event, Fault)]
+    assert isinstance(fault.event, Fault)
+    assert (fault.event.kind, fault.rank) == ("heartbeat_timeout", 1)
+    assert [(b.remaining, b.limit) for b in of(found, RestartBudget)] == [(3, 3), (2, 3)]
+    assert [said for said in phases(found) if said[0] != "health_check"] == RESTART
+    notes = {event.text for event in of(found, Note)}
+    assert {f"NVRx cycle {cycle} ended" for cycle in (0, 1)} <= notes
