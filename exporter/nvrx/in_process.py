@@ -139,12 +139,12 @@ def _client_store() -> type:
         def critical_ranks(self) -> tuple[int, ...]:
             return (0,)
 
-        def get_initial_ranks(self, ranks: Iterable[int]) -> list[int]:
-            """Return numbers, as declared.
+        def termination_barrier(self, ranks: Iterable[int | bytes], **others: Any) -> None:
+            """Wait until all have left.
 
-            NVRx 0.4.1 returns bytes, and writes them for a rank whose node is lost into the
-            barrier with which it ends: there they fail a training that is complete.
+            NVRx 0.4.1 names ranks of a lost node in bytes, and cannot read them any more when a
+            training that went on without them is complete.
             """
-            return [int(rank) for rank in super().get_initial_ranks(ranks)]
+            super().termination_barrier(ranks=[int(rank) for rank in ranks], **others)
 
     return ClientStore

@@ -125,8 +125,10 @@ def test_an_abort_ends_a_collective_that_waits_for_a_rank_that_hangs() -> None:
         work.wait()
 
 
-def test_the_wrappers_store_tells_the_ranks_that_were_at_first_as_numbers() -> None:
+def test_a_rank_of_a_lost_node_can_be_named_as_nvrx_does_where_the_others_leave() -> None:
     server = TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
     store = in_process._client_store()("127.0.0.1", server.port)
-    store.set_initial_rank(0, 2)
-    assert store.get_initial_ranks([0]) == [2]
+    store.set_initial_rank(1, 1)
+    lost = store.get_initial_ranks([1])
+    store.termination_barrier(ranks=lost, rendezvous_count=2, timeout=timedelta(0))
+    store.termination_barrier(ranks=[0], rendezvous_count=2, timeout=timedelta(seconds=10))
