@@ -171,7 +171,10 @@ class DrillRun:
         elif self._drill.fault == "node_lost":
             self._lose(list(self._running)[-1])
         elif self._limit is not None:
-            self._limit.run_out(int(written))
+            try:
+                self._limit.run_out(int(written))
+            except OSError as error:
+                raise self._failure(f"the kernel did not kill the rank: {error}") from error
 
     def _tell_the_kernel(self, name: str) -> None:
         """Let the kernel's log of a node say what the drill wants it to say."""

@@ -32,11 +32,12 @@ class MemoryLimit:
         """
         unified = (_ROOT / "cgroup.controllers").exists()
         parent = _own_cgroup() if unified else _ROOT / "memory"
-        self._limit, self._usage = (
-            ("memory.max", "memory.current")
+        self._limit, self._usage, self._swap = (
+            ("memory.max", "memory.current", "memory.swap.max")
             if unified
-            else ("memory.limit_in_bytes", "memory.usage_in_bytes")
+            else ("memory.limit_in_bytes", "memory.usage_in_bytes", "memory.memsw.limit_in_bytes")
         )
+        self._swaps_beside = unified
         self._folder = parent / name
         try:
             self._folder.mkdir()
@@ -64,7 +65,12 @@ class MemoryLimit:
         """
         _rank_for_the_kernel(victim, _FIRST)
         used = int((self._folder / self._usage).read_text(encoding="ascii"))
-        (self._folder / self._limit).write_text(str(used + _ROOM), encoding="ascii")
+        limit = str(used + _ROOM)
+        (self._folder / self._limit).write_text(limit, encoding="ascii")
+        swap = self._folder / self._swap
+        if swap.exists():
+            # Version 1 limits memory and swap together, version 2 swap by itself.
+            swap.write_text("0" if self._swaps_beside else limit, encoding="ascii")
         taker = [sys.executable, "-m", "headway.cli.memory_limit", str(victim)]
         subprocess.run(self.entered_by(taker), check=False)  # noqa: S603  # this very module
         if _lives(victim):
