@@ -95,7 +95,7 @@ class _Run:
         if attempt.started:
             return
         attempt.started = True
-        if any(self.attempts.values()):
+        if any(other not in (name, None) for other in self._known):
             self.restarts[layer] += 1
         self.attempts[layer] += 1
 

@@ -102,6 +102,14 @@ def test_an_attempt_counts_once_however_many_ranks_begin_it_and_the_first_is_no_
     assert found["restarts_total", "r", "scheduler"] == 0
 
 
+def test_an_agent_that_came_in_the_middle_of_an_attempt_counts_the_next_one_as_a_restart() -> None:
+    found = counted(
+        envelope(steps(500, [1] * 10)),
+        envelope(AttemptStarted(layer="launcher"), attempt="b"),
+    )
+    assert found["restarts_total", "r", "launcher"] == 1
+
+
 def test_a_resume_below_the_highest_step_is_one_rollback_however_many_ranks_resume() -> None:
     found = counted(
         envelope(Resumed(completed=0)),
