@@ -9,7 +9,6 @@ Each hook keeps what it is given and records around it. NVRx differs between ver
 of them lacks is reported once, and the rest is recorded all the same.
 """
 
-import os
 import time
 from collections.abc import Callable, Mapping
 from datetime import timedelta
@@ -17,14 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from headway.events import Fault, Health, Note, RestartBudget, RestartPhase
-from headway.exporter import identity
-from headway.exporter.artifacts import (
-    FLIGHT_RECORDER,
-    FlightRecorderDumps,
-    artifact,
-    dump_stacks,
-)
 from headway.exporter.nvrx import slots
+from headway.exporter.nvrx.dumps import Dumps
 from headway.exporter.nvrx.gloo import GlooSockets
 from headway.exporter.nvrx.heartbeats import Heartbeats
 from headway.exporter.nvrx.interruptions import Interruptions, culprit
@@ -53,10 +46,9 @@ class Hooks:
         before each restart and start again with the next attempt.
         """
         self._recorder = recorder
-        self._stacks = stacks
         self._sockets = sockets
         self._heartbeats = heartbeats
-        self._dumps = FlightRecorderDumps(os.environ, _launched())
+        self._dumps = Dumps(recorder, stacks)
         self._interruptions = Interruptions(self._unknown)
         self._limits: dict[str, timedelta] = {}
         self._max_iterations: int | None = None
@@ -155,14 +147,14 @@ class Hooks:
         try:
             self._abort_time = time.monotonic_ns()
             self._begin("abort")
-            if self._stacks is not None and self._interruptions.is_hang(state.iteration):
-                self._dump_stacks(self._stacks, state.iteration)
+            if self._interruptions.is_hang(state.iteration):
+                self._dumps.write_stacks(state.iteration)
         finally:
             if self._sockets is not None:
                 self._sockets.shut()  # whatever cannot be recorded, the restart needs it
 
     def _abort_ended(self, state: Any) -> None:
-        self._keep_dumps()
+        self._dumps.find()
         self._end()
 
     def _finalizing(self, state: Any) -> None:
@@ -225,7 +217,7 @@ class Hooks:
         self._recorder.attempt(
             layer="in_process", iteration=state.iteration, world_size=state.active_world_size
         )
-        self._keep_dumps()  # of the process that this one replaces
+        self._dumps.find()  # of the process that this one replaces
         if self._max_iterations is not None and state.rank == 0:
             limit = self._max_iterations - 1  # the first iteration is no restart
             remaining = max(limit - state.iteration, 0)
@@ -234,7 +226,7 @@ class Hooks:
             )
 
     def _terminating(self, state: Any) -> None:
-        self._keep_dumps()
+        self._dumps.find()
         error = state.fn_exception
         why = "" if error is None else f" after {qualified(type(error))}"
         text = f"NVRx ends rank {state.initial_rank} in iteration {state.iteration}{why}"
@@ -288,21 +280,6 @@ class Hooks:
         """Whether another rank was interrupted first, and this one fails because of it."""
         return self._abort_time is not None or self._interruptions.is_any()
 
-    def _dump_stacks(self, folder: Path, iteration: int) -> None:
-        rank = os.environ.get("RANK", "0")
-        path = folder / f"stacks-rank{rank}-process{os.getpid()}-iteration{iteration}.txt"
-        try:
-            self._recorder.record(dump_stacks(path))
-        except OSError as error:
-            self._recorder.misuse("stacks", f"the stacks cannot be written: {error}")
-
-    def _keep_dumps(self) -> None:
-        for path in self._dumps.new():
-            try:
-                self._recorder.record(artifact(path, FLIGHT_RECORDER))
-            except OSError as error:
-                self._recorder.misuse("flight_recorder", f"a dump cannot be read: {error}")
-
 
 def _parts(hook: Any) -> tuple[Any, ...]:
     """Return the hooks that a `Compose` of NVRx calls, or the hook itself."""
@@ -313,10 +290,3 @@ def _max_iterations(initialize: Any) -> int | None:
     """Return how many iterations NVRx's `RetryController` among these hooks allows."""
     found = [getattr(one, "max_iterations", None) for one in _parts(initialize)]
     return min((limit for limit in found if isinstance(limit, int)), default=None)
-
-
-def _launched() -> int:
-    """Return when whoever started this process began, in UTC ns: what is older is another run's."""
-    now = time.time_ns()
-    started = identity.process_started(os.getppid())
-    return now if started is None else now - (time.monotonic_ns() - started)
