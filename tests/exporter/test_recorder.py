@@ -39,6 +39,16 @@ def test_the_package_exports_these_names() -> None:
     assert all(hasattr(headway.exporter, name) for name in headway.exporter.__all__)
 
 
+def test_an_attempt_tells_which_devices_its_rank_may_see_and_who_gave_the_machine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "2,3")
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")
+    record(tmp_path, rank=0).close()
+    (started,) = of(tmp_path, AttemptStarted)
+    assert (started.visible_devices, started.scheduler) == ("2,3", "kubernetes")
+
+
 def test_a_run_is_read_back_as_it_was_recorded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

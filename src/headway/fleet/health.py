@@ -7,8 +7,7 @@ from typing import Any
 from headway.events import GpuSample, Health
 from headway.ledger.intake import Stamped
 
-HOUR = 3_600 * 10**9
-BEFORE = HOUR
+BEFORE = 3_600 * 10**9
 """How old, in ns, a sample may be that tells of the time before a run."""
 AFTER = 600 * 10**9
 """How long after a run, in ns, what is seen still tells of its end."""

@@ -16,7 +16,7 @@ from headway.fleet.rates import Rate, rate_of
 from headway.fleet.stays import Charge, Stay, Stretch, joined
 from headway.gpu_faults import history
 from headway.incidents import Loss
-from headway.incidents.gpu_evidence import AFTER, BEFORE, BLAMED, Finding, GpuRecord, finding_of
+from headway.incidents.gpu_evidence import AFTER, BEFORE, Finding, GpuRecord, finding_of
 from headway.incidents.gpu_names import uuid_of
 from headway.incidents.inventory import Inventory
 from headway.incidents.losses import by_class, fault_times, united
@@ -26,7 +26,7 @@ from headway.wording import counted
 _OF_MACHINES = ("gpu_fault", "node_lost")
 """Causes of incidents that are failures of the machine they are blamed on."""
 REPEATED = 2
-"""Failures that make a node, or a GPU, a repeat offender."""
+"""Failures that make a node a repeat offender."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +87,7 @@ def node_history(
     presence = joined(stretch for stay in there for stretch in stay.nodes[node])
     charges = [charge for stay in there for charge in stay.charges if charge.node == node]
     findings = _findings(events)
-    times = [one.fact.time for one in findings if one.classification in BLAMED]
+    times = [one.fact.time for one in findings if one.classification in history.SEVERE]
     times += [charge.opened for charge in charges if charge.cause in _OF_MACHINES]
     failures = united(times)
     in_use = sum(_during(presence, time) for time in failures)

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from headway.events import Fault, GpuFault, GpuSxid, GpuXid
+from headway.gpu_faults.history import SEVERE
 from headway.gpu_faults.policy import classify
 from headway.incidents.causes import of_fault
 from headway.incidents.gpu_names import Slice
@@ -24,8 +25,6 @@ _SECOND = 10**9
 BEFORE = 300 * _SECOND
 AFTER = 60 * _SECOND
 """How long before the first fault and after the last a GPU fault counts, in ns."""
-BLAMED = ("reset", "reboot", "replace")
-"""Classes that say that the GPU itself is broken."""
 _SOURCES_KEPT = 20
 _SWITCH = Place(True, False, None, "a switch serves every GPU of its node")
 _NAMELESS = Place(True, False, None, "the record names no GPU")
@@ -172,7 +171,7 @@ def named_in(holders: Sequence[Holder], boot: Boot, record: GpuRecord) -> Holder
 
 def _lines(findings: Sequence[Finding], attempt: str) -> list[Evidence]:
     """Return one observation for each kind of fault of each GPU; repeats are counted."""
-    accusing = [one for one in findings if one.classification in BLAMED and one.place.ours]
+    accusing = [one for one in findings if one.classification in SEVERE and one.place.ours]
     if any(one.place.certain for one in accusing):
         accusing = [one for one in accusing if one.place.certain]
     causes = {(one.record.code, one.gpu) for one in accusing if not isinstance(one.record, GpuSxid)}

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, pairwise
 
-from headway.incidents.gpu_evidence import AFTER, BEFORE, BLAMED, Finding, GpuRecord, finding_of
+from headway.gpu_faults.history import SEVERE
+from headway.incidents.gpu_evidence import AFTER, BEFORE, Finding, GpuRecord, finding_of
 from headway.incidents.model import Incident
 from headway.incidents.reading import Reading
 from headway.ledger import Ledger
@@ -119,7 +120,7 @@ def united(times: Iterable[int]) -> list[int]:
 
 def fault_times(findings: Iterable[Finding]) -> list[int]:
     """Return when each fault began that says that its GPU is broken, at times in ns."""
-    return united(one.fact.time for one in findings if one.classification in BLAMED)
+    return united(one.fact.time for one in findings if one.classification in SEVERE)
 
 
 def by_class(findings: Iterable[Finding]) -> dict[str, int]:
