@@ -6,7 +6,7 @@ can go on after a restart from the position that it had. The journal is in `jour
 
 import errno
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -19,6 +19,8 @@ _RECORD = 8192
 _MOST_RECORDS = 2_000
 _MOST_BYTES = 1024 * 1024
 """What one call reads at most."""
+_READING = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK
+"""Not to wait for ever, should the name be a pipe's."""
 _HEAD = 128
 """Bytes at the start of a file by which one recognises that it was emptied and filled again."""
 
@@ -179,20 +181,18 @@ class FileSource:
     def _open(self, taken: Taken) -> None:
         """Open the file that was being read, wherever it is now, else the one of the name."""
         found = self._path
-        if self._inode is not None and not self._is_ours(self._path):
-            old = [path for path in self._siblings() if self._is_ours(path)]
-            if old:
-                found = old[0]
+        if self._inode is not None:
+            ours = self._ours([self._path, *self._siblings()])
+            if ours is not None:
+                found = ours
             else:
                 taken.gap = f"{self.name} was replaced before it was read to its end"
                 self._leave()
         try:
-            self._descriptor = os.open(found, os.O_RDONLY | os.O_CLOEXEC)
+            self._descriptor = os.open(found, _READING)
         except FileNotFoundError:
             return  # between two files; the next look finds it
-        status = os.fstat(self._descriptor)
-        self._inode = status.st_ino
-        self._take_head()
+        self._inode = os.fstat(self._descriptor).st_ino
 
     def _siblings(self) -> list[Path]:
         try:
@@ -200,16 +200,22 @@ class FileSource:
         except OSError:
             return []
 
-    def _is_ours(self, path: Path) -> bool:
-        """Return whether a file holds what was read, up to where it was read."""
-        try:
-            with path.open("rb") as file:
-                status = os.fstat(file.fileno())
-                same = status.st_size >= self._offset and file.read(len(self._head)) == self._head
-        except OSError:
-            return False
-        # A copy of an emptied file has another inode, but the same beginning.
-        return same and (status.st_ino == self._inode or len(self._head) > 0)
+    def _ours(self, paths: Sequence[Path]) -> Path | None:
+        """Return the file of the remembered inode, else one with the same beginning: a copy."""
+        copies = []
+        for path in paths:
+            try:
+                with path.open("rb") as file:
+                    status = os.fstat(file.fileno())
+                    known = file.read(len(self._head)) == self._head
+            except OSError:
+                continue
+            if known and status.st_size >= self._offset:
+                if status.st_ino == self._inode:
+                    return path
+                if self._head:
+                    copies.append(path)
+        return copies[0] if copies else None
 
     def _read_on(self, taken: Taken) -> None:
         assert self._descriptor is not None  # noqa: S101  # only called with an open file
@@ -225,8 +231,10 @@ class FileSource:
         taken.more = len(block) == _MOST_BYTES
 
     def _feed(self, block: bytes, taken: Taken) -> None:
+        if not block:
+            return
         self._offset += len(block)
-        for line in block.decode("utf-8", "replace").split("\n"):
+        for line in block.decode("utf-8", "replace").removesuffix("\n").split("\n"):
             taken.messages += self._records.feed(line)
 
     def _take_head(self) -> None:
@@ -243,12 +251,12 @@ class FileSource:
     def _find_copy(self, taken: Taken) -> None:
         """Go on in the copy that was made before the file was emptied."""
         self.close()
-        for path in self._siblings():
-            if self._is_ours(path):
-                self._descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-                self._inode = os.fstat(self._descriptor).st_ino
-                taken.more = True
-                return
+        copy = self._ours(self._siblings())
+        if copy is not None:
+            self._descriptor = os.open(copy, _READING)
+            self._inode = os.fstat(self._descriptor).st_ino
+            taken.more = True
+            return
         taken.gap = f"{self.name} was emptied before it was read to its end"
         self._leave()
         taken.more = True

@@ -102,6 +102,15 @@ def test_a_line_of_an_earlier_boot_is_recorded_by_the_wall_clock(watch: Watch, l
     assert watch.faults == []
 
 
+def test_a_name_that_is_no_file_is_refused_in_words(watch: Watch, log: Path) -> None:
+    for make, words in ((log.mkdir, "Is a directory"), (lambda: os.mkfifo(log), "Illegal seek")):
+        log.unlink() if log.is_file() else None
+        make()
+        watch.poll(seconds=61)
+        assert watch.health[-1] == ("disabled", f"{log}: {words}")
+        log.rmdir() if log.is_dir() else log.unlink()
+
+
 def test_half_a_line_waits_for_its_other_half(watch: Watch, log: Path) -> None:
     watch.poll()
     whole = line(1001, 79)

@@ -56,11 +56,13 @@ def test_an_agent_killed_again_and_again_ships_each_fault_once(
     devices = [f"0000:0{number}:00" for number in range(1, 4)]
     for device in devices:
         write(log, 79, device)
-        with agent_process(spool, collector.address, "--kernel-log", str(log)):
+        with agent_process(spool, collector.address, "--kernel-log", str(log)) as agent:
+            assert agent.address, agent.wait()
             until(collector, lambda found, device=device: xids(found)[device] > 0)
         log.rename(tmp_path / f"kern.log.{device[-5:-3]}")
         log.touch()
-    with agent_process(spool, collector.address, "--kernel-log", str(log)):
+    with agent_process(spool, collector.address, "--kernel-log", str(log)) as agent:
+        assert agent.address, agent.wait()
         write(log, 48, "0000:09:00")
         found = until(collector, lambda found: xids(found)["0000:09:00"] > 0)
 

@@ -67,7 +67,7 @@ class Records:
             line = _COLOUR.sub("", line)
         field = _FIELD.match(line)
         if self._entry is not None:
-            if field is not None and field[1] not in ("__CURSOR",):
+            if field is not None and field[1] != "__CURSOR":
                 self._keep(field[1], line[field.end() :])
                 return []
             finished = self.finish()
