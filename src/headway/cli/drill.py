@@ -98,7 +98,7 @@ def run(arguments: argparse.Namespace) -> int:
             output = sys.stderr if arguments.json else None
             print_report(report, output)
             for incident in report["incidents"]:
-                print_incident(incident, output)
+                print_incident({**incident, "run": report["run"]}, output)
             if arguments.json:
                 print(json.dumps(told(drill, report), sort_keys=True), flush=True)
         finally:
