@@ -1,7 +1,6 @@
 """Restart in the process by NVRx as our own training uses it: the wrapper with recording hooks.
 
-Who has a wrapper of his own takes the hooks alone (`headway.exporter.nvrx.hooks`). The wrapped
-function must carry real annotations: this module may not postpone their evaluation.
+Who has a wrapper of his own takes the hooks alone (`headway.exporter.nvrx.hooks`).
 """
 
 from collections.abc import Callable, Iterable, Mapping

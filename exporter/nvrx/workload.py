@@ -3,7 +3,8 @@
 NVRx hands its hooks a deep copy of an exception: without traceback and cause, and where an
 exception cannot be copied the restart itself fails. So exceptions are recorded inside of the
 function, and one that cannot be copied is replaced. NVRx also reads the function's annotations
-and fails on many; the function that it is given here has none but the one that it needs.
+and fails on many; the function that it is given here has none but the one that it needs, which
+must be real: this module may not postpone their evaluation.
 """
 
 import inspect
