@@ -3,14 +3,13 @@
 import os
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from agent_process import clean_environment
-from headway.events import Envelope, Steps
+from arrivals import steps_in, wait_until
 from otlp_endpoint import OtlpEndpoint, otlp_endpoint
 from training_process import TrainingProcess
 
@@ -69,21 +68,6 @@ def endpoint() -> Iterator[OtlpEndpoint]:
         yield served
 
 
-def wait_until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < deadline, "waited for too long"
-        time.sleep(0.02)
-
-
-def steps_in(envelopes: list[Envelope]) -> int:
-    return sum(
-        item.last_sequence - item.first_sequence + 1
-        for item in envelopes
-        if isinstance(item.event, Steps)
-    )
-
-
 @pytest.mark.slow
 def test_a_jobs_records_are_shipped_and_nothing_is_left_of_it(
     endpoint: OtlpEndpoint, tmp_path: Path
@@ -100,7 +84,7 @@ def test_a_jobs_records_are_shipped_and_nothing_is_left_of_it(
         assert "no agent" not in rank.exit()
     finally:
         job.run("epilog")
-    assert steps_in(endpoint.accepted) == 100
+    assert len(steps_in(endpoint.accepted)) == 100
     assert not job.folder.exists()
 
 

@@ -8,7 +8,6 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -16,7 +15,8 @@ import httpx
 import pytest
 
 from agent_process import AgentProcess, agent_process, clean_environment
-from headway.events import AttemptStarted, Envelope, RankExited, Steps
+from arrivals import steps_in, wait_until
+from headway.events import AttemptStarted, Envelope, RankExited
 from headway.exporter import Recorder
 from headway.exporter.agent import Agent
 from headway.exporter.node_metrics import NodeMetrics
@@ -47,21 +47,6 @@ def unshare() -> list[str]:
 def endpoint() -> Iterator[OtlpEndpoint]:
     with otlp_endpoint() as served:
         yield served
-
-
-def wait_until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < deadline, "waited for too long"
-        time.sleep(0.02)
-
-
-def steps_in(envelopes: list[Envelope]) -> int:
-    return sum(
-        item.last_sequence - item.first_sequence + 1
-        for item in envelopes
-        if isinstance(item.event, Steps)
-    )
 
 
 def exits_in(envelopes: list[Envelope]) -> list[RankExited]:
@@ -106,7 +91,7 @@ def test_parent_the_agent_holds_the_launcher(endpoint: OtlpEndpoint, tmp_path: P
     )
     assert ended.returncode == 0, ended.stderr
     assert "no agent" not in ended.stderr
-    assert steps_in(endpoint.accepted) == 40
+    assert len(steps_in(endpoint.accepted)) == 40
     assert spools(tmp_path) == []
 
 
@@ -130,7 +115,7 @@ def test_sidecar_a_rank_lives_and_dies_though_its_process_id_means_another_proce
             assert training.stdin is not None
             training.stdin.write("steps 25\n")
             training.stdin.flush()
-            wait_until(lambda: steps_in(endpoint.accepted) == 25)
+            wait_until(lambda: len(steps_in(endpoint.accepted)) == 25)
             begun = [item.event for item in endpoint.accepted]
             (attempt,) = (event for event in begun if isinstance(event, AttemptStarted))
             assert attempt.process_id == 1  # which is the host's init here
@@ -197,7 +182,7 @@ def test_daemon_an_agent_of_root_adopts_what_any_user_left_behind(
     with agent_process(folder, endpoint.address, "--state", str(tmp_path / "state")) as agent:
         wait_until(lambda: not spools(folder))
         assert agent.stop()[0] == 0
-    assert steps_in(endpoint.accepted) == 5
+    assert len(steps_in(endpoint.accepted)) == 5
     assert len(exits_in(endpoint.accepted)) == 1
 
 
@@ -244,7 +229,7 @@ def test_daemon_an_agent_of_the_same_group_takes_a_shared_spool(
         os._exit(0)
 
     as_user(AGENT, GROUP, ship)
-    assert steps_in(endpoint.accepted) == 5
+    assert len(steps_in(endpoint.accepted)) == 5
     assert spools(folder) == []
 
 

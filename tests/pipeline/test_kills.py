@@ -9,8 +9,7 @@ import random
 import shutil
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from typing import Any
 import pytest
 
 from agent_process import agent_process, clean_environment
+from arrivals import numbers, stored, wait_until
 from collector_process import CollectorProcess, collector_process
 from headway.events import Envelope, RankExited, Steps
 from headway.exporter.spool import SpoolReader, spools
@@ -25,20 +25,12 @@ from headway.ledger import Timeline
 from headway.report import report as full_report
 from headway.settings import ClientSettings
 from headway.storage.client import CollectorClient, UnknownRun
-from headway.storage.store import EventStore
 from otlp_endpoint import otlp_endpoint
 from training_process import TrainingProcess
 
 pytestmark = pytest.mark.slow
 
 RUN = "llama-7"
-
-
-def wait_until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < deadline, "waited for too long"
-        time.sleep(0.02)
 
 
 def report(collector: CollectorProcess) -> dict[str, Any]:
@@ -88,29 +80,11 @@ def end(ranks: list[TrainingProcess], spool: Path, copy: Path) -> None:
         rank.exit()
 
 
-def numbers(envelopes: list[Envelope]) -> dict[str, list[int]]:
-    """Return the sequence numbers of each producer, in order, doubles included."""
-    found: dict[str, list[int]] = {}
-    for envelope in envelopes:
-        found.setdefault(envelope.producer, []).extend(
-            range(envelope.first_sequence, envelope.last_sequence + 1)
-        )
-    return {producer: sorted(sequence) for producer, sequence in sorted(found.items())}
-
-
 def recorded(copy: Path) -> list[Envelope]:
     found: list[Envelope] = []
     for folder in spools(copy):
         found += SpoolReader(folder).read(limit=10**9).envelopes
     return found
-
-
-def stored(database: Path) -> list[Envelope]:
-    store = EventStore.open(database)
-    try:
-        return list(store.envelopes())
-    finally:
-        store.close()
 
 
 def import_spools(folder: Path, endpoint: str, *options: str) -> subprocess.CompletedProcess[str]:
