@@ -135,9 +135,9 @@ class Tail:
             _log.error("cannot read the header of %s; it is kept in %s", self._folder, refused)
 
     def _is_idle(self, position: Position) -> bool:
-        """Return whether a living producer wrote nothing more, at the price of a few bytes read.
+        """Return whether a living producer wrote nothing behind a position.
 
-        Most looks at most spools find nothing, and a read maps a whole segment to see that.
+        Most looks at most spools find nothing, and this costs a few bytes read.
         """
         if not self._alive:
             return False
