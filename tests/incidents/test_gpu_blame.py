@@ -317,7 +317,7 @@ def test_a_node_that_ran_out_of_memory_counts_where_a_rank_on_it_was_killed():
     killed = RUN.replace(
         "505      exit rank=0..3 signal=9 by=launcher", "500.6 exit rank=2 signal=9"
     )
-    assert blamed(killed + "500.6 node_fault host_oom")[0] == "host_oom"
+    assert blamed(killed + "500.6 node_fault host_oom") == ("host_oom", None, 2, "node-a")
     assert blamed(RUN + "500.6 node_fault host_oom") == NOBODY
 
 

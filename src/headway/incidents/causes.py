@@ -124,8 +124,8 @@ def decide(evidence: Iterable[Evidence], at_start: bool) -> Verdict:
     """
     known = sorted(evidence, key=lambda item: (item.time, item.began))
     for cause in _DECIDES:
-        # of several records of GPU faults the one that names the GPU tells more
-        for item in sorted(known, key=lambda item: item.gpu is None):
+        # of several records the one that names the GPU or the rank tells more
+        for item in sorted(known, key=lambda item: (item.gpu is None, item.rank is None)):
             if item.cause == cause:
                 return _verdict(item, _on_record(item))
     telling = without_consequences(known)

@@ -26,6 +26,8 @@ BEFORE = 300 * _SECOND
 AFTER = 60 * _SECOND
 """How long before the first fault and after the last a GPU fault counts, in ns."""
 _SOURCES_KEPT = 20
+_KILLED = ("killed", "host_oom")
+"""What the exit of a rank looks like that the kernel killed for lack of memory."""
 _SWITCH = Place(True, False, None, "a switch serves every GPU of its node")
 _NAMELESS = Place(True, False, None, "the record names no GPU")
 
@@ -243,8 +245,14 @@ def _of_node(fact: Stamped, record: Fault, attempt: str, evidence: Sequence[Evid
     source = Source(envelope.producer, envelope.first_sequence)
     seen = Seen(fact.time, fact.time, None, envelope.node, attempt, source)
     found = of_fault(seen, record, record.phase)
-    killed = any(
-        item.kind == "exit" and item.node == envelope.node and item.cause in ("killed", "host_oom")
+    if found.cause != "host_oom":
+        return found
+    killed = [
+        item
         for item in evidence
-    )
-    return found if found.cause != "host_oom" or killed else replace(found, cause="unknown")
+        if item.node == envelope.node and item.kind == "exit" and item.cause in _KILLED
+    ]
+    if not killed:
+        return replace(found, cause="unknown")
+    first = min(killed, key=lambda item: item.time)
+    return replace(found, rank=first.rank if found.rank is None else found.rank)
