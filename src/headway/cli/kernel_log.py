@@ -10,7 +10,6 @@ from dataclasses import fields
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
-from zoneinfo import ZoneInfo
 
 from headway.cli.moments import moment
 from headway.cli.options import add_settings, settings_of
@@ -194,6 +193,8 @@ def _year(given: str | None) -> int | None:
 
 
 def _zone(given: str) -> tzinfo:
+    from zoneinfo import ZoneInfo  # costs as much as all the rest of the command line
+
     if given == "UTC":
         return UTC
     try:
