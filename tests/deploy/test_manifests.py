@@ -69,6 +69,14 @@ def test_variables_are_settings_and_every_container_names_node_and_mounted_spool
 
 
 @pytest.mark.parametrize("path", MANIFESTS, ids=lambda path: path.stem)
+def test_whoever_talks_to_the_collector_has_its_token_from_a_secret(path: Path) -> None:
+    for container in containers(path):
+        named = variables(container)
+        if "HEADWAY_ENDPOINT" in named:
+            assert named["HEADWAY_TOKEN"] == {"secretKeyRef": {"name": "headway", "key": "token"}}
+
+
+@pytest.mark.parametrize("path", MANIFESTS, ids=lambda path: path.stem)
 def test_the_agent_has_time_to_flush_and_its_port_can_be_scraped(path: Path) -> None:
     assert pod(path)["terminationGracePeriodSeconds"] > FLUSH_TIME
     (agent,) = (one for one in containers(path) if one["command"][0] == "headway")
