@@ -9,17 +9,19 @@ from contextlib import contextmanager
 from dataclasses import fields
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 from headway.cli.moments import moment
 from headway.cli.options import add_settings, settings_of
 from headway.cli.refusal import Refusal
+from headway.events import GpuFault, GpuSxid, GpuXid
+from headway.gpu_faults.policy import Policy, classified
+from headway.kernel_log.addresses import pci_address
+from headway.kernel_log.log import Finding, Report
+from headway.kernel_log.oom import OomKill
+from headway.kernel_log.stamps import Clock
 from headway.settings import AgentSettings
 from headway.wording import UNKNOWN, counted
-
-if TYPE_CHECKING:
-    from headway.gpu_faults.policy import Policy
-    from headway.kernel_log.log import Finding, Report
 
 _USED = ("endpoint", "token", "batch", "gpu_policy")
 _STANDARD_INPUT = "-"
@@ -76,7 +78,6 @@ def run(arguments: argparse.Namespace) -> int:
     """Read the log, print what it holds, and send it where that is wanted."""
     from headway.exporter.gpu_policy import load_policy
     from headway.exporter.kernel_log_import import read_findings
-    from headway.kernel_log.stamps import Clock
 
     settings = settings_of(AgentSettings, arguments)
     policy = load_policy(settings.gpu_policy)
@@ -95,11 +96,8 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def json_object(finding: "Finding", policy: "Policy") -> Mapping[str, Any]:
+def json_object(finding: Finding, policy: Policy) -> Mapping[str, Any]:
     """Return a finding as it is printed; beside the first keys only what is known is there."""
-    from headway.gpu_faults.policy import classified
-    from headway.kernel_log.oom import OomKill
-
     report = finding.report
     if isinstance(report, OomKill):
         process, judged = report.name, None
@@ -128,9 +126,7 @@ def json_object(finding: "Finding", policy: "Policy") -> Mapping[str, Any]:
     return row
 
 
-def _kind(report: "Report") -> str:
-    from headway.events import GpuFault, GpuSxid, GpuXid
-
+def _kind(report: Report) -> str:
     match report:
         case GpuXid():
             return "xid"
@@ -138,15 +134,12 @@ def _kind(report: "Report") -> str:
             return "sxid"
         case GpuFault():
             return report.kind
-        case _:
+        case OomKill():
             return "oom_kill"
 
 
-def _device(report: "Report") -> str | None:
+def _device(report: Report) -> str | None:
     """Return the device, unless somebody made the line's address unreadable."""
-    from headway.events import GpuSxid, GpuXid
-    from headway.kernel_log.addresses import pci_address
-
     device: str | None = getattr(report, "device", None)
     if isinstance(report, GpuXid | GpuSxid):
         return pci_address(report.device)
@@ -218,7 +211,7 @@ def _boot(given: str | None) -> int | None:
         raise Refusal(str(error)) from error
 
 
-def _print(found: "Sequence[Finding]", policy: "Policy", name: str) -> None:
+def _print(found: Sequence[Finding], policy: Policy, name: str) -> None:
     if not found:
         print(f"no GPU fault and no memory kill in {name}")
         return
@@ -244,7 +237,7 @@ def _print(found: "Sequence[Finding]", policy: "Policy", name: str) -> None:
     print(f"classified by the policy {policy.label}")
 
 
-def _moment(finding: "Finding") -> str:
+def _moment(finding: Finding) -> str:
     if finding.time is not None:
         return f"{datetime.fromtimestamp(finding.time // _SECOND, UTC):%Y-%m-%d %H:%M:%S}"
     if finding.monotonic is not None:
@@ -252,7 +245,7 @@ def _moment(finding: "Finding") -> str:
     return UNKNOWN
 
 
-def _ship(found: "Sequence[Finding]", policy: "Policy", node: str, settings: AgentSettings) -> None:
+def _ship(found: Sequence[Finding], policy: Policy, node: str, settings: AgentSettings) -> None:
     from headway.exporter.kernel_log_import import envelope
     from headway.exporter.shipping import REFUSED_FOLDER, NotTakenError, Shipment, Shipper
 
