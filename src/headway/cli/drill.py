@@ -94,11 +94,11 @@ def run(arguments: argparse.Namespace) -> int:
     with signals_raise(), state_folder("drill", arguments.keep, once=True) as folder:
         staged = DrillRun(drill, folder)
         try:
-            report = staged.run()
+            report, incidents = staged.run()
             output = sys.stderr if arguments.json else None
             print_report(report, output)
-            for incident in report["incidents"]:
-                print_incident({**incident, "run": report["run"]}, output)
+            for incident in incidents:
+                print_incident(incident, output)
             if arguments.json:
                 print(json.dumps(told(drill, report), sort_keys=True), flush=True)
         finally:

@@ -69,8 +69,8 @@ class DrillRun:
         self._struck = self._stopping = False
         self._deadline = time.monotonic() + _LONGEST
 
-    def run(self) -> dict[str, Any]:
-        """Run it and return the report.
+    def run(self) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+        """Run it and return the report, and its incidents as the read API tells them.
 
         Raises:
             Refusal: the training did not reach its end, or a service failed.
@@ -84,7 +84,8 @@ class DrillRun:
             self._back_off(start)
         left = [folder for name, folder in self._spools.items() if name not in self._lost]
         with self._services.client() as client:
-            return self._services.settled(client, left)
+            report = self._services.settled(client, left)
+            return report, [client.incident(one["incident"]) for one in report["incidents"]]
 
     def stop(self) -> None:
         """End every node, then the services."""
