@@ -147,6 +147,11 @@ def test_what_a_rank_recorded_of_its_gpu_beats_what_its_number_suggests():
     assert incident.suspect_rule == "the rank recorded its GPU"
 
 
+def test_a_gpu_that_its_rank_alone_knows_by_uuid_is_called_by_it():
+    text = RUN + "\n401 device GPU-d pci=00000000:CB:00.0 rank=3\n"
+    assert blamed(text + "500.2 xid 95 0000:cb:00")[1:3] == ("GPU-d", 3)
+
+
 def test_an_address_that_a_container_renamed_is_overruled_by_the_uuid():
     seen_inside = "".join(
         f"\n401 device GPU-{'dcba'[rank]} pci=0000:{17 + rank}:00.0 rank={rank}"

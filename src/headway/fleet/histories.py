@@ -86,7 +86,10 @@ def node_history(
     there = [stay for stay in stays if node in stay.nodes]
     presence = joined(stretch for stay in there for stretch in stay.nodes[node])
     charges = [charge for stay in there for charge in stay.charges if charge.node == node]
-    findings = _findings(events)
+    told = {key: uuid for stay in there for key, uuid in stay.devices.items()}
+    findings = [
+        replace(one, gpu=told.get((node, one.gpu or ""), one.gpu)) for one in _findings(events)
+    ]
     times = [one.fact.time for one in findings if one.classification in history.SEVERE]
     times += [charge.opened for charge in charges if charge.cause in _OF_MACHINES]
     failures = united(times)

@@ -5,8 +5,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from headway.events import Allocation, AttemptStarted
+from headway.events import Allocation, AttemptStarted, RankDevice
 from headway.incidents import Loss
+from headway.incidents.gpu_names import address_of, uuid_of
 from headway.ledger import Ledger
 
 _KUBERNETES = ("kubernetes", "k8s")
@@ -33,13 +34,17 @@ class Charge:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stay:
-    """One run on its nodes; `live` says that it is still there."""
+    """One run on its nodes; `live` says that it is still there.
+
+    `devices` are the UUIDs of its ranks' GPUs by node and PCI address, as the ranks told them.
+    """
 
     run: str
     run_name: str
     live: bool
     scheduler: str | None
     nodes: Mapping[str, Sequence[Stretch]]
+    devices: Mapping[tuple[str | None, str], str]
     charges: Sequence[Charge]
 
 
@@ -56,8 +61,20 @@ def stay_of(ledger: Ledger, report: Mapping[str, Any]) -> Stay:
         live=ledger.provisional,
         scheduler=_scheduler(ledger),
         nodes={node: joined(found) for node, found in sorted(stretches.items())},
+        devices=_devices(ledger),
         charges=[_charge(one) for one in report["incidents"] if one["suspect_node"] is not None],
     )
+
+
+def _devices(ledger: Ledger) -> dict[tuple[str | None, str], str]:
+    found = {}
+    for fact in ledger.book.facts:
+        record = fact.envelope.event
+        if isinstance(record, RankDevice) and record.pci_address is not None:
+            address, uuid = address_of(record.pci_address), uuid_of(record.device)
+            if address is not None and uuid is not None:
+                found[fact.envelope.node, str(address)] = uuid
+    return found
 
 
 def _charge(one: Mapping[str, Any]) -> Charge:

@@ -116,13 +116,14 @@ def finding_of(
         classification, policy = verdict.classification, verdict.policy
     gpu, slice_ = _gpu(inventory, fact, record)
     named = named_in(holders, Boot(fact.envelope.node, fact.envelope.boot_id), record)
+    place = _place(holders, fact, record, gpu, slice_, named)
     return Finding(
         fact=fact,
         record=record,
         classification=classification,
         policy=policy or "of the record",
-        gpu=None if gpu is None else gpu.name,
-        place=_place(holders, fact, record, gpu, slice_, named),
+        gpu=None if gpu is None else gpu.uuid or place.gpu or gpu.name,
+        place=place,
         slice=slice_,
         process_rank=None if named is None else named.rank,
     )

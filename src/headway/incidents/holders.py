@@ -32,6 +32,11 @@ class Holder:
     process_id: int | None = None
     rule: str = ""
 
+    @property
+    def uuid(self) -> str | None:
+        """UUID of its GPU."""
+        return None if self.gpu is None else self.gpu.uuid
+
     def holds(self, gpu: Gpu, slice_: Slice | None) -> bool | None:
         """Whether a GPU, or a slice of it, is this rank's; None if nothing tells."""
         if self.without:
@@ -43,12 +48,16 @@ class Holder:
 
 
 class Place(NamedTuple):
-    """Whether a faulty GPU is one of the attempt's, whose, how that is known and how surely."""
+    """Whether a faulty GPU is one of the attempt's, whose, how that is known and how surely.
+
+    `gpu` is what the rank calls it, if it knows its UUID.
+    """
 
     ours: bool
     certain: bool = True
     rank: int | None = None
     rule: str | None = None
+    gpu: str | None = None
 
 
 ELSEWHERE = Place(ours=False)
@@ -166,16 +175,17 @@ def place_of(
     verdicts = [(holder, holder.holds(gpu, slice_)) for holder in holders]
     certain = [holder for holder, holds in verdicts if holds]
     if named is not None and named in certain:
-        return Place(True, True, named.rank, named.rule)
+        return Place(True, True, named.rank, named.rule, named.uuid)
     if certain:
         alone = len(certain) == 1
-        return Place(True, True, certain[0].rank if alone else None, certain[0].rule)
+        rank = certain[0].rank if alone else None
+        return Place(True, True, rank, certain[0].rule, certain[0].uuid)
     unknown = any(holds is None for _, holds in verdicts)
     by_address = gpu.uuid is None or any(
         holder.gpu is not None and holder.gpu.uuid is None for holder in holders
     )
     if named is not None and (unknown or by_address):
-        return Place(True, True, named.rank, "the driver names the rank's process")
+        return Place(True, True, named.rank, "the driver names the rank's process", named.uuid)
     if unknown:
         return Place(True, False, None, "which rank works on the GPU is not known")
     return ELSEWHERE
