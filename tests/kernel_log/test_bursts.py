@@ -147,6 +147,13 @@ def test_lines_without_any_time_belong_together_as_long_as_nothing_parts_them() 
     assert told(united([line] * 500)) == [(45, None, 500)]
 
 
+def test_a_fault_that_two_logs_of_one_file_tell_is_one() -> None:
+    first = [xid(100, 79), xid(9_000, 79), xid(9_500, 31)]
+    second = ["[  101.000000] NVRM: GPU 0000:01:00.0: GPU has fallen off the bus.", xid(9_001, 79)]
+
+    assert told(united([*first, *second])) == [(79, 100, 2), (79, 9_000, 2), (31, 9_500, 1)]
+
+
 def test_memory_is_bounded_whatever_the_log_holds() -> None:
     lines = [xid(100, 31, device=f"{number:04x}:01:00") for number in range(1000)]
     bursts = Bursts(most_kept=8)

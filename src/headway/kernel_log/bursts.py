@@ -23,7 +23,9 @@ _OFF_THE_BUS_WINDOW = 300 * _SECOND
 _LONGEST = 300 * _SECOND
 """A burst that goes on for longer is told in parts."""
 _MOST_KEPT = 4096
-"""Bursts held at the same time; beyond, the oldest is told early."""
+"""Bursts held at the same time; beyond, the oldest is given out."""
+_MOST_ALIKE = 8
+"""Bursts of one place and verdict to which a line can still belong."""
 
 
 @dataclass(slots=True)
@@ -35,19 +37,21 @@ class Burst:
     begin: int | None
     last: int | None
     window: int
-    over: bool = False
-    """Whether a later burst has taken its place."""
 
 
 class Bursts:
-    """Unites findings as they come; memory is bounded by the bursts that are kept."""
+    """Unites the findings of a log that is complete, with bounded memory.
+
+    A burst is held as long as there is room, so that the same fault is one also where a file holds
+    several logs one after the other.
+    """
 
     def __init__(self, most_kept: int = _MOST_KEPT) -> None:
         self._most_kept = most_kept
         self._kept: deque[Burst] = deque()
         """Every burst that was not given out, in the order of their first lines."""
-        self._open: dict[Hashable, Burst] = {}
-        self._done: list[Finding] = []
+        self._alike: dict[Hashable, deque[Burst]] = {}
+        """Those of each place and verdict, the newest last."""
         self._now: int | None = None
         """Time of the newest line; one without any stamp counts as written then."""
 
@@ -57,40 +61,37 @@ class Bursts:
         time = self._now if time is None else time
         self._now = time
         key = burst_key(finding.report)
-        burst = self._open.get(key)
-        if burst is not None and within(burst, time):
-            burst.finding = united(burst.finding, finding)
-            burst.last = time
-            burst.begin = time if burst.begin is None else burst.begin
-            return
-        if burst is not None:
-            burst.over = True
-        self._open[key] = Burst(key, finding, time, time, burst_window(finding.report))
-        self._kept.append(self._open[key])
-        if len(self._kept) > self._most_kept:
-            self._give_oldest()
+        alike = self._alike.setdefault(key, deque(maxlen=_MOST_ALIKE))
+        for burst in reversed(alike):
+            if within(burst, time):
+                burst.finding = united(burst.finding, finding)
+                if time is not None:
+                    burst.begin = time if burst.begin is None else burst.begin
+                    burst.last = time if burst.last is None else max(burst.last, time)
+                return
+        burst = Burst(key, finding, time, time, burst_window(finding.report))
+        alike.append(burst)
+        self._kept.append(burst)
 
     def pop(self) -> list[Finding]:
-        """Return what is complete, each finding once, in the order of its first line.
-
-        A finding waits for those that began before it.
-        """
-        while self._kept and (self._kept[0].over or not within(self._kept[0], self._now)):
-            self._give_oldest()
-        done, self._done = self._done, []
+        """Return the oldest findings as far as there is no room for them, each once."""
+        done = []
+        while len(self._kept) > self._most_kept:
+            done.append(self._give_oldest())
         return done
 
     def pop_all(self) -> list[Finding]:
-        """Return everything that is left, complete or not."""
-        while self._kept:
-            self._give_oldest()
-        return self.pop()
+        """Return everything that is left, in the order of the first lines."""
+        return [self._give_oldest() for _ in range(len(self._kept))]
 
-    def _give_oldest(self) -> None:
+    def _give_oldest(self) -> Finding:
         burst = self._kept.popleft()
-        if not burst.over:
-            del self._open[burst.key]
-        self._done.append(counted(burst.finding))
+        alike = self._alike[burst.key]
+        if alike and alike[0] is burst:
+            alike.popleft()
+        if not alike:
+            del self._alike[burst.key]
+        return counted(burst.finding)
 
 
 def within(burst: Burst, time: int | None) -> bool:
