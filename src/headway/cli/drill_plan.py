@@ -93,9 +93,8 @@ def left_out(layer: str, fault: str, at: str) -> str | None:
         return "it is a save that goes wrong"
     if fault in _SAME_EVERYWHERE:
         return _SAME_EVERYWHERE[fault]
-    if fault == "hang" and (at in _UNWATCHED or layer != "launcher"):
-        elsewhere = "the same watcher ends it wherever the rank is: see step, and launcher"
-        return _UNWATCHED.get(at, f"{elsewhere} for other places")
+    if fault == "hang" and at in _UNWATCHED:
+        return _UNWATCHED[at]
     if fault == "sigkill" and at in _UNWATCHED and layer in ("in_process", "both"):
         return (
             "the rank dies before the group has formed in the wrapper, which then has nobody to "
