@@ -20,19 +20,28 @@ def add(subparsers: Any) -> None:
         "the same step. See docs/drills.md.",
     )
     parser.add_argument(
-        "--layer", required=True, choices=LAYERS, help="What brings the training back."
+        "--layer",
+        required=True,
+        choices=LAYERS,
+        help=f"What brings the training back: {', '.join(LAYERS)}.",
     )
-    parser.add_argument("--fault", choices=FAULTS, default="none", help="Default: none.")
+    parser.add_argument(
+        "--fault",
+        choices=FAULTS,
+        default="none",
+        help=f"What happens to it: {', '.join(FAULTS)}. Default: none.",
+    )
     parser.add_argument(
         "--at",
         choices=PLACES,
-        help="Where the fault strikes. Default: step; save for a fault of a checkpoint.",
+        help=f"Where the fault strikes: {', '.join(PLACES)}. Default: step; save for a fault of a "
+        "checkpoint.",
     )
     parser.add_argument(
         "--save",
         choices=SAVES,
         default="async",
-        help="How checkpoints are written. Default: async.",
+        help="How checkpoints are written: while training waits, or beside it (async, the default).",
     )
     parser.add_argument(
         "--seed", type=int, default=42, metavar="N", help="Seed of the step. Default: 42."
