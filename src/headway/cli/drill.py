@@ -41,7 +41,7 @@ def add(subparsers: Any) -> None:
         "--save",
         choices=SAVES,
         default="async",
-        help="How checkpoints are written: while training waits, or beside it (async, the default).",
+        help="Write checkpoints while training waits, or beside it. Default: async.",
     )
     parser.add_argument(
         "--seed", type=int, default=42, metavar="N", help="Seed of the step. Default: 42."
