@@ -1,56 +1,71 @@
 """Who tells how a rank ended: its launcher's parent where there is one, else the agent.
 
-The parent, which is often another process than the agent, holds a lock on a file in the rank's
-spool until it has told; if it dies before, the kernel releases the lock and the agent tells.
+`headway run` marks the processes of its command by a variable of the environment. A recorder leaves
+the mark in its spool, and the agent leaves the end of a marked rank to the parent for as long as
+that holds a lock, which the kernel releases if it dies.
 """
 
 import contextlib
 import fcntl
 import os
+import re
 from pathlib import Path
 
-_FILE = "end"
-_TOLD = b"told"
+MARK = "HEADWAY_LAUNCH"
+"""Environment variable by which the processes of one command are known."""
+_END = "end"
+_TOLD = "told"
+_MARKS = re.compile(r"[0-9a-f]{32}")
 
 
-class Teller:
-    """The one who tells how the rank of a spool ended."""
+class Parent:
+    """The parent of a launcher, which tells how its ranks ended."""
 
-    def __init__(self, spool: Path) -> None:
-        """Take it over from the agent; of a spool that is gone there is nothing to take."""
-        self._descriptor: int | None = None
-        try:
-            descriptor = os.open(spool / _FILE, os.O_RDWR | os.O_CREAT, 0o600)
-        except OSError:
-            return
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            os.close(descriptor)
-        else:
-            self._descriptor = descriptor
+    def __init__(self, folder: Path, mark: str) -> None:
+        """Take the ranks with this mark over from the agent of the folder of the spools.
 
-    def close(self, *, told: bool) -> None:
-        """Let go; where it was not told, the agent does."""
-        if self._descriptor is None:
-            return
-        descriptor, self._descriptor = self._descriptor, None
-        if told:
-            with contextlib.suppress(OSError):  # a full disk: then the agent tells it, too
-                os.write(descriptor, _TOLD)
-        os.close(descriptor)
+        Raises:
+            OSError: the folder cannot be written.
+        """
+        self._path = _lock(folder, mark)
+        self._descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
+        fcntl.flock(self._descriptor, fcntl.LOCK_EX)
+
+    def told(self, spool: Path) -> None:
+        """Say in a rank's spool that its end is told."""
+        with contextlib.suppress(OSError):  # it is shipped and gone
+            (spool / _END).write_text(_TOLD, encoding="ascii")
+
+    def close(self) -> None:
+        """Leave the ends that are yet to come to the agent."""
+        self._path.unlink(missing_ok=True)
+        os.close(self._descriptor)
+
+
+def leave_to_parent(spool: Path, mark: str) -> None:
+    """Mark a new spool as one of a launched rank."""
+    if _MARKS.fullmatch(mark):
+        with contextlib.suppress(OSError):  # a full disk: then the agent tells
+            (spool / _END).write_text(mark, encoding="ascii")
 
 
 def told_by_another(spool: Path) -> bool:
-    """Return whether somebody else tells, or has told, how the rank of a spool ended."""
+    """Return whether a launcher's parent tells, or has told, how the rank of a spool ended."""
     try:
-        descriptor = os.open(spool / _FILE, os.O_RDONLY)
-    except OSError:
+        left = (spool / _END).read_text(encoding="ascii")
+        if left == _TOLD or not _MARKS.fullmatch(left):
+            return left == _TOLD
+        descriptor = os.open(_lock(spool.parent, left), os.O_RDONLY)
+    except (OSError, ValueError):
         return False
     try:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        return os.read(descriptor, len(_TOLD)) == _TOLD
     except BlockingIOError:
         return True
     finally:
         os.close(descriptor)
+    return False
+
+
+def _lock(folder: Path, mark: str) -> Path:
+    return folder / f"launch.{mark}"

@@ -27,6 +27,7 @@ from headway.events import (
 from headway.exporter import failures, identity
 from headway.exporter.complaints import Complaints, harmless
 from headway.exporter.data_waits import DataWaits
+from headway.exporter.ends import MARK, leave_to_parent
 from headway.exporter.membership import Membership, imported_by_a_worker, membership
 from headway.exporter.observers import Observer, Observers
 from headway.exporter.phases import Phase, Phases
@@ -148,6 +149,7 @@ class Recorder:
                 "set HEADWAY_SPOOL to a folder on a local disk with room",
             )
             return False
+        leave_to_parent(writer.folder, os.environ.get(MARK, ""))
         self._writer = self._timer.writer = writer
         self._timer.slots = writer.slots
         _live.add(self)

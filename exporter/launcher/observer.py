@@ -38,10 +38,12 @@ _log = logging.getLogger(__name__)
 
 _LOOK = 0.05
 """Seconds between two looks for new ranks, so that each is known before it ends."""
-_WATCH = 4
-"""Looks between two looks at what the known ranks are doing."""
-_FILES = 40
-"""Looks between two looks at the launcher's files."""
+_ENDS = 0.2
+"""Seconds for which one wait for ends lasts; a rank that is new joins it at once."""
+_OOM = 4
+"""Looks between two looks for kills for lack of memory."""
+_WATCH = 20
+"""Looks between two looks at what the ranks are doing and at the launcher's files."""
 _SECOND = 1_000_000_000
 _TOLD_LATER = 10 * _SECOND
 """How long, in ns, to wait for the launcher to say how a rank ended that nobody saw end."""
@@ -139,7 +141,7 @@ class Observer:
 
     def _wait_for_ends(self) -> None:
         while not self._over.is_set():
-            self.ranks.wait(_WATCH * _LOOK)
+            self.ranks.wait(_ENDS)
 
     def _run(self) -> None:
         failed = False
@@ -169,21 +171,25 @@ class Observer:
         self._looks += 1
         if final or self._looks % _WATCH == 0:
             self.ranks.watch()
+            self._read_cycles()
         own = None if self._own is None else self.ranks.by_process(self._own[0])
         if own is not None and self._own is not None:
             own.code = self._own[1]
-        self.oom.look(time.monotonic_ns())
-        for kill in self._kernel_log.read():
-            self.oom.logged(kill, time.monotonic_ns())
+        if final or self._looks % _OOM == 0:
+            self._look_for_kills()
         self._hear_all()
-        if final or self._looks % _FILES == 0:
-            self._read_cycles()
         self._untold += [
             process
             for process in self.ranks.known.values()
             if process.ended is not None and process not in self._untold and not process.told
         ]
         self._tell_ends(final)
+
+    def _look_for_kills(self) -> None:
+        now = time.monotonic_ns()
+        self.oom.look(now)
+        for kill in self._kernel_log.read():
+            self.oom.logged(kill, now)
 
     # What arrives
 
@@ -412,11 +418,11 @@ class Observer:
             patience = _EVIDENCE_LATER[process.code == -signal.SIGKILL]
             patience = _TOLD_LATER if process.code is None and not process.closed else patience
             if final or waited > patience:
+                self.ranks.refresh(process)
                 self._untold.remove(process)
                 self._tell_end(process, process.ended)
-                process.told = True
+                self.ranks.told(process)
                 self._done.add(process.process_id)
-                process.teller.close(told=True)
         if final:
             for process_id, (at, code, rank) in self._codes.items():
                 self._tell(_exit(process_id, code, self._by(process_id, rank, code, at)), at, rank)

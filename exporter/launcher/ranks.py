@@ -13,14 +13,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from headway.exporter.ends import Teller
+from headway.exporter.ends import MARK, Parent
 from headway.exporter.launcher.process_end import exit_code
 from headway.exporter.oom import kill_counter
-from headway.exporter.spool import SpoolReader, Status, spools
-from headway.exporter.spool_layout import Producer
+from headway.exporter.spool import SpoolReader, Status
+from headway.exporter.spool_layout import HEADER, Producer
 
-MARK = "HEADWAY_LAUNCH"
-"""Environment variable by which the processes of one command are known."""
 _ERROR_FILE = re.compile(r"(.+)/(attempt|cycle)_(\d{1,9})/(\d{1,9})/error\.json")
 
 
@@ -42,7 +40,6 @@ class RankProcess:
     ended: int | None = None
     code: int | None = None
     """Exit code as Python gives it, negative for a signal."""
-    teller: Teller = field(repr=False)
     told: bool = False
     """Whether its end was told."""
     descriptor: int | None = field(default=None, repr=False)
@@ -52,10 +49,16 @@ class Ranks:
     """The processes that recorded in a folder of spools and carry the command's mark."""
 
     def __init__(self, folder: Path, mark: str, boot_id: str | None, since: int) -> None:
+        """Begin with those that record after `since`, in monotonic ns.
+
+        Raises:
+            OSError: the folder cannot be written.
+        """
         self._folder = folder
         self._mark = mark
         self._boot_id = boot_id
         self._since = since
+        self._parent = Parent(folder, mark)
         self._readers: dict[str, SpoolReader] = {}
         self._ends = select.epoll()
         self.known: dict[str, RankProcess] = {}
@@ -63,24 +66,36 @@ class Ranks:
 
     def look(self) -> Iterator[RankProcess]:
         """Look for new ranks; yield them."""
-        there = spools(self._folder)
-        for folder in there:
-            if folder.name not in self._readers:
-                reader = self._readers[folder.name] = SpoolReader(folder)
-                found = self._found(reader)
-                if found is not None:
-                    self._forget_before(found)
-                    self.known[folder.name] = found
-                    yield found
-        gone = self._readers.keys() - {folder.name for folder in there} - self.known.keys()
-        for name in gone:
+        try:
+            there = set(os.listdir(self._folder))
+        except OSError:
+            return
+        for name in sorted(there - self._readers.keys()):
+            if name.startswith(".") or not (self._folder / name / HEADER).is_file():
+                continue
+            reader = self._readers[name] = SpoolReader(self._folder / name)
+            found = self._found(reader)
+            if found is not None:
+                self._forget_before(found)
+                self.known[name] = found
+                yield found
+        for name in self._readers.keys() - there - self.known.keys():
             del self._readers[name]
+
+    def refresh(self, process: RankProcess) -> None:
+        """Look at what a rank is doing, or was when it ended."""
+        self._watch(process, self._readers[process.producer.producer].status())
 
     def watch(self) -> None:
         """Look at what each rank is doing, and whether it is alive."""
-        for name, process in self.known.items():
-            if not process.told:
-                self._watch(process, self._readers[name].status())
+        for process in self.known.values():
+            if process.ended is None:
+                self.refresh(process)
+
+    def told(self, process: RankProcess) -> None:
+        """Remember that the end of a rank is told."""
+        process.told = True
+        self._parent.told(self._folder / process.producer.producer)
 
     def wait(self, seconds: float) -> None:
         """Wait until a rank's process ends, `seconds` at most, and read at once how it ended.
@@ -99,7 +114,7 @@ class Ranks:
         """Let go of every process; the agent tells the ends that are yet to come."""
         for process in self.known.values():
             self._forget(process)
-            process.teller.close(told=False)
+        self._parent.close()
         self._ends.close()
 
     def by_process(self, process_id: int) -> RankProcess | None:
@@ -144,7 +159,6 @@ class Ranks:
             error_file=Path(error_file) if error_file else None,
             cycle_info=Path(cycle_info) if cycle_info else None,
             counter=kill_counter(producer.process_id),
-            teller=Teller(self._folder / producer.producer),
         )
         with contextlib.suppress(OSError):  # it is gone, or the kernel is too old
             process.descriptor = os.pidfd_open(producer.process_id)

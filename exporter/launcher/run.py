@@ -14,12 +14,12 @@ from collections.abc import Iterator, Sequence
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 
+from headway.exporter.ends import MARK
 from headway.exporter.launcher.channel import Channel
 from headway.exporter.launcher.child import Child, StartError, exit_status, open_streams, pause
 from headway.exporter.launcher.entering import entered
 from headway.exporter.launcher.observer import Observer
 from headway.exporter.launcher.oom_log import OomLog
-from headway.exporter.launcher.ranks import MARK
 from headway.exporter.launcher.shipping_thread import ShippingThread
 from headway.exporter.spool_layout import spool_folder
 from headway.settings import AgentSettings

@@ -36,6 +36,7 @@ class Launch:
 
     def __init__(self, folder: Path, environment: dict[str, str]) -> None:
         self.folder = folder
+        folder.mkdir()
         self.observer = Observer(folder, "mark", environment, None, OomLog("off"))
 
     def rank(self, rank: int, attempt: int = 0) -> int:

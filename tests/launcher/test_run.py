@@ -113,15 +113,14 @@ def test_where_an_agent_is_at_work_shipping_is_left_to_it(
     endpoint: OtlpEndpoint, tmp_path: Path
 ) -> None:
     with agent_process(tmp_path, endpoint.address) as agent:
-        program = TRAINING + "time.sleep(1)\n" + ENDS["is killed"]  # a rank lives for a while
-        words = ["sh", "-c", '"$@"; sleep 1', "sh", sys.executable, "-c", program]
+        words = ["sh", "-c", '"$@"; sleep 1', "sh", *training("is killed")]
         ended = launched(tmp_path, words)
         assert ended.returncode == 0
         assert b"no agent" not in ended.stderr
         assert (tmp_path / "agent.json").exists()
         status, errors = agent.stop()
     assert status == 0, errors
-    assert [event.signal for event in of(endpoint.accepted, RankExited)] == [9]
+    assert len(of(endpoint.accepted, RankExited)) == 1
     assert spools(tmp_path) == []
 
 
