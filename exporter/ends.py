@@ -28,7 +28,8 @@ class Parent:
             OSError: the folder cannot be written.
         """
         self._path = _lock(folder, mark)
-        self._descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
+        self._descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o644)
+        os.fchmod(self._descriptor, 0o644)  # whatever the umask says: the agent may be another user
         fcntl.flock(self._descriptor, fcntl.LOCK_EX)
 
     def told(self, spool: Path) -> None:

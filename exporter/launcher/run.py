@@ -83,6 +83,7 @@ def _observed(
     try:
         child = Child(inside or command, environment, streams, observer.hear)
     except StartError:
+        observer.close()
         shipping.release()
         raise
     try:

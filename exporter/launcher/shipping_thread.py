@@ -67,6 +67,7 @@ class ShippingThread:
         if thread is None or not thread.is_alive():
             return True
         if self._agent is None and not spools(self._folder):
+            remove_marker(self._folder)
             return False  # it is still being imported, and there is nothing to ship
         patience = max(deadline - time.monotonic(), 0.0)
         taken = self._taken()
@@ -123,6 +124,8 @@ class ShippingThread:
         self._metrics, self._agent = metrics, agent
         if self._over.is_set():
             agent.stop()
-        agent.run()
-        agent.close()
-        server.close()
+        try:
+            agent.run()
+        finally:
+            agent.close()
+            server.close()

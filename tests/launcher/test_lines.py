@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headway.exporter.launcher import lines
-from headway.exporter.launcher.lines import (
+from headway.exporter.launcher.lines import parse
+from headway.exporter.launcher.statements import (
     Cancelled,
     Closing,
     Exhausted,
@@ -17,12 +18,12 @@ from headway.exporter.launcher.lines import (
     PhaseSaid,
     RankFailed,
     Restarting,
+    Said,
     Stopping,
     TableExit,
     TableRank,
     TasksEnded,
     TimedOut,
-    parse,
 )
 
 SECOND = 10**9
@@ -266,7 +267,7 @@ SAID = [
 
 
 @pytest.mark.parametrize(("line", "said"), SAID)
-def test_each_wording_is_understood(line: str, said: lines.Said) -> None:
+def test_each_wording_is_understood(line: str, said: Said) -> None:
     assert parse(line) == said
 
 
@@ -312,7 +313,7 @@ def test_no_damaged_line_is_an_error(line: str, damage: list[tuple[int, str]]) -
 
 
 @pytest.mark.parametrize(("line", "said"), SAID)
-def test_what_says_something_is_found_among_the_bytes(line: str, said: lines.Said) -> None:
+def test_what_says_something_is_found_among_the_bytes(line: str, said: Said) -> None:
     assert lines.MARKS.search(line.encode())
 
 

@@ -273,7 +273,7 @@ def test_json_of_a_cycle_file_becomes_notes(tmp_path: Path) -> None:
     launch = Launch(tmp_path / "spool", {})
     launch.rank(0)
     launch.observer.look()
-    (process,) = launch.observer.ranks.known.values()
+    (process,) = launch.observer._ranks.known.values()
     process.cycle_info = tmp_path / "cycle_info..current"
     content = {
         "cycle_number": 1,
