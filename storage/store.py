@@ -20,7 +20,9 @@ from sqlalchemy.exc import DBAPIError
 from headway import wire
 from headway.events import Envelope
 from headway.sequences import SequenceSet
-from headway.storage.tables import EVENTS, INTERVALS, METADATA, QUARANTINE
+from headway.storage.migrations import SchemaError, migrate
+from headway.storage.tables import EVENTS, INTERVALS, QUARANTINE
+from headway.storage.views import describe
 
 _LOG = logging.getLogger(__name__)
 
@@ -71,15 +73,20 @@ class EventStore:
 
     @classmethod
     def open(cls, path: Path) -> Self:
-        """Open or create a database file.
+        """Open or create a database file; one of an older schema is migrated.
 
         Raises:
-            StoreError: held by another process, no database, or not writable.
+            StoreError: held by another process, no database, of a newer version, or not writable.
         """
         engine = sqlalchemy.create_engine(URL.create("duckdb", database=str(path)))
         try:
-            METADATA.create_all(engine)
+            with engine.begin() as connection:
+                migrate(connection)
+                describe(connection)
             return cls(engine)
+        except SchemaError as error:
+            engine.dispose()
+            raise StoreError(f"cannot use the database {str(path)!r}: {error}") from error
         except DBAPIError as error:
             engine.dispose()
             raise _explained(path, error) from error

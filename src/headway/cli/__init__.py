@@ -29,7 +29,7 @@ COMMANDS: Mapping[str, tuple[str, ...]] = {
     "dashboard": ("server",),
     "import": ("exporter",),
     "simulate": ("exporter", "server"),
-    "generate": (),
+    "generate": ("server",),
 }
 """Every command, in the order of the help, with the extras that it needs."""
 

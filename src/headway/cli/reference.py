@@ -22,6 +22,7 @@ def pages() -> Mapping[str, str]:
         "docs/reference/gpu_faults.md": gpu_faults_page(),
         "docs/reference/metrics.md": metrics_page(),
         "docs/reference/settings.md": settings_page(),
+        "docs/reference/views.md": views_page(),
     }
 
 
@@ -169,6 +170,28 @@ def settings_page() -> str:
                     )
                     for option in settings.options(declaration)
                 ),
+            ),
+        ]
+    return _page(parts)
+
+
+def views_page() -> str:
+    """Return the page of all views of the database, from `headway.storage.views`."""
+    from headway.storage.views import views  # only this page needs the database's library
+
+    parts = [
+        "# Views of the database",
+        "Declared in `src/headway/storage/views.py`. These, and `events` with the fields of the "
+        "[envelope](events.md#envelope), are what SQL may read; times are UTC nanoseconds. The "
+        "comments stand in the database, too (`DESCRIBE`, `duckdb_columns()`).",
+    ]
+    for view in views():
+        parts += [
+            f"## `{view.name}`",
+            view.sentence,
+            _table(
+                ("Column", "Meaning"),
+                ((f"`{name}`", sentence) for name, sentence in view.columns.items()),
             ),
         ]
     return _page(parts)

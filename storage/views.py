@@ -1,0 +1,249 @@
+"""The documented views: what may be asked with SQL, and what each column says.
+
+Views are written anew whenever a database is opened, so that they always fit these declarations.
+Times of events are those of the node's clock; what the ledger derived is on the collector's.
+"""
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from sqlalchemy import (
+    JSON,
+    BigInteger,
+    ColumnElement,
+    Connection,
+    Select,
+    Table,
+    case,
+    cast,
+    distinct,
+    func,
+    inspect,
+    literal,
+    select,
+)
+from sqlalchemy.schema import CreateView, SetColumnComment, SetTableComment
+from sqlalchemy.sql.ddl import DDL, DDLElement
+
+from headway import wire
+from headway.events import (
+    Envelope,
+    Fault,
+    GpuFault,
+    GpuSxid,
+    GpuXid,
+    Health,
+    Steps,
+    StepsSummary,
+)
+from headway.storage.migrations import VERSION_TABLE
+from headway.storage.tables import (
+    ATTEMPTS,
+    CHECKPOINTS,
+    EVENTS,
+    INCIDENTS,
+    METADATA,
+    RUNS,
+    SEGMENTS,
+)
+
+_TIME = "Time of the event by its node's clock, UTC ns."
+_EXPIRING = "It holds the records that have not expired yet."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class View:
+    """One view: its name, one sentence, a sentence for each column in order, and its statement."""
+
+    name: str
+    sentence: str
+    columns: Mapping[str, str]
+    statement: Select[Any]
+
+
+@cache
+def views() -> Sequence[View]:
+    """Return every documented view, in the order of the reference page."""
+    return (
+        _of_derived("v_runs", "Every run with its ledger.", RUNS),
+        _of_derived("v_attempts", "Every attempt of every run.", ATTEMPTS),
+        _of_derived("v_incidents", "Every incident of every run.", INCIDENTS),
+        _of_derived("v_checkpoints", "Every save of every run.", CHECKPOINTS),
+        _of_derived(
+            "v_segments",
+            "Steps between two checkpoints of which the raw records have expired.",
+            SEGMENTS,
+        ),
+        _steps(),
+        _faults(),
+        _nodes(),
+    )
+
+
+def readable() -> Mapping[str, Mapping[str, str]]:
+    """Return what guarded SQL may read: each view and `events`, with a sentence per column."""
+    events = {column.name: column.comment or "" for column in EVENTS.columns}
+    return {**{view.name: view.columns for view in views()}, EVENTS.name: events}
+
+
+def describe(connection: Connection) -> None:
+    """Write the views and the comments of tables and views into a database that has others."""
+    statements = [
+        str(statement.compile(dialect=connection.dialect)) for statement in _statements(connection)
+    ]
+    digest = hashlib.sha256("\n".join(statements).encode()).hexdigest()
+    mark = f"Version of the schema; described by {digest}."
+    if inspect(connection).get_table_comment(VERSION_TABLE)["text"] == mark:
+        return
+    for statement in [*statements, f"COMMENT ON TABLE {VERSION_TABLE} IS '{mark}'"]:
+        connection.exec_driver_sql(statement)
+
+
+def _statements(connection: Connection) -> Iterator[DDLElement]:
+    for table in METADATA.sorted_tables:
+        yield SetTableComment(table)
+        for column in table.columns:
+            yield SetColumnComment(column)
+    quote = connection.dialect.identifier_preparer.quote
+    for view in views():
+        yield CreateView(view.statement, view.name, or_replace=True)
+        yield _comment("VIEW", quote(view.name), view.sentence)
+        for name, sentence in view.columns.items():
+            yield _comment("COLUMN", f"{quote(view.name)}.{quote(name)}", sentence)
+
+
+def _comment(kind: str, target: str, sentence: str) -> DDL:
+    words = sentence.replace("'", "''").replace("%", "%%")
+    return DDL(f"COMMENT ON {kind} {target} IS '{words}'")  # type: ignore[no-untyped-call]
+
+
+def _of_derived(name: str, sentence: str, table: Table) -> View:
+    """Return a view of the newest revision of each row that is still so."""
+    keys = [table.c[key] for key in table.info["keys"]]
+    newest = func.row_number().over(partition_by=keys, order_by=table.c.revision.desc())
+    ranked = select(table, newest.label("place")).subquery()
+    shown = [column for column in table.columns if column.name not in ("present",)]
+    statement = select(*(ranked.c[column.name] for column in shown)).where(
+        ranked.c.place == 1, ranked.c.present
+    )
+    columns = {column.name: column.comment or "" for column in shown}
+    return View(name=name, sentence=sentence, columns=columns, statement=statement)
+
+
+def _steps() -> View:
+    first = _field("first_step").as_integer()
+    return _of_events(
+        "v_steps",
+        f"Completed steps of each rank, one row per stored record of them. {_EXPIRING}",
+        (Steps.name, StepsSummary.name),
+        {
+            "first_step": (cast(first, BigInteger), _said(StepsSummary, "first_step")),
+            "last_step": (
+                cast(
+                    first
+                    + case(
+                        (
+                            EVENTS.c.name == StepsSummary.name,
+                            _field("num_steps").as_integer(),
+                        ),
+                        else_=EVENTS.c.last_sequence - EVENTS.c.first_sequence + 1,
+                    )
+                    - 1,
+                    BigInteger,
+                ),
+                "Number of the last step.",
+            ),
+        },
+    )
+
+
+def _faults() -> View:
+    code = cast(_field("code").as_string(), BigInteger)
+    return _of_events(
+        "v_faults",
+        "What ranks and machines reported as broken, GPU faults and failed checks included.",
+        (Fault.name, GpuFault.name, GpuXid.name, GpuSxid.name, Health.name),
+        {
+            "event": (EVENTS.c.name, "Wire name of the event."),
+            "kind": (
+                func.coalesce(_field("kind").as_string(), _field("check").as_string()),
+                "Kind of the fault, or name of the health check.",
+            ),
+            "code": (code, "Xid, SXid or raw number, where it has one."),
+            "device": (_field("device").as_string(), _said(GpuFault, "device")),
+            "classification": (
+                func.coalesce(_field("classification").as_string(), _field("state").as_string()),
+                "What it asks for, or the state that a health check found.",
+            ),
+            "step": (cast(_field("step").as_string(), BigInteger), _said(Fault, "step")),
+            "message": (
+                func.coalesce(_field("message").as_string(), _field("detail").as_string()),
+                "Its words.",
+            ),
+        },
+    )
+
+
+def _nodes() -> View:
+    time = EVENTS.c.anchor + EVENTS.c.monotonic
+    broken = (Fault.name, GpuFault.name, GpuXid.name, GpuSxid.name)
+    columns: dict[str, tuple[ColumnElement[Any], str]] = {
+        "node": (EVENTS.c.node, "Name of the node."),
+        "first_seen": (func.min(time), "Its earliest event by its own clock, UTC ns."),
+        "last_seen": (func.max(time), "Its newest event by its own clock, UTC ns."),
+        "boots": (func.count(distinct(EVENTS.c.boot_id)), "Boots of which events are stored."),
+        "runs": (func.count(distinct(EVENTS.c.run)), "Runs that had a rank on it."),
+        "events": (func.count(), "Stored events of it and of its ranks."),
+        "faults": (
+            func.count(case((EVENTS.c.name.in_(broken), literal(1)))),
+            "Faults of it, of its GPUs and of its ranks.",
+        ),
+    }
+    statement = (
+        select(*(column.label(name) for name, (column, _) in columns.items()))
+        .where(EVENTS.c.node.is_not(None))
+        .group_by(EVENTS.c.node)
+    )
+    return View(
+        name="v_nodes",
+        sentence="Every node of which an event is stored.",
+        columns={name: sentence for name, (_, sentence) in columns.items()},
+        statement=statement,
+    )
+
+
+def _of_events(
+    name: str,
+    sentence: str,
+    names: Sequence[str],
+    own: Mapping[str, tuple[ColumnElement[Any], str]],
+) -> View:
+    """Return a view of some kinds of events, with who recorded them and when."""
+    told = {field: spec.described.sentence for field, spec in wire.specs(Envelope).items()}
+    columns: dict[str, tuple[ColumnElement[Any], str]] = {
+        "time": (EVENTS.c.anchor + EVENTS.c.monotonic, _TIME),
+        **{field: (EVENTS.c[field], told[field]) for field in ("run", "attempt", "rank", "node")},
+        **own,
+        "producer": (EVENTS.c.producer, told["producer"]),
+        "first_sequence": (EVENTS.c.first_sequence, told["first_sequence"]),
+    }
+    return View(
+        name=name,
+        sentence=sentence,
+        columns={column: sentence for column, (_, sentence) in columns.items()},
+        statement=select(
+            *(expression.label(column) for column, (expression, _) in columns.items())
+        ).where(EVENTS.c.name.in_(names)),
+    )
+
+
+def _field(name: str) -> Any:
+    """Return one field of an event."""
+    return cast(EVENTS.c.fields, JSON)[name]
+
+
+def _said(declaration: type, field: str) -> str:
+    return wire.specs(declaration)[field].described.sentence
