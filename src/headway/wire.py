@@ -11,7 +11,7 @@ import types
 import typing
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, fields, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from headway import step_blocks
 from headway.events import EVENTS, Described, Envelope, Event, Steps, StepsSummary
@@ -24,7 +24,8 @@ PRODUCER_FIELDS = ("producer", "anchor", "run", "node", "boot_id")
 """Envelope fields that travel once per producer, in the OTLP resource."""
 RECORD_FIELDS = ("first_sequence", "last_sequence", "attempt", "rank", "monotonic")
 """Envelope fields that travel with each record; `wall` is the record's own time stamp."""
-_INT64 = range(-(2**63), 2**63)
+_LOWEST, _HIGHEST = -(2**63), 2**63 - 1
+_INT64 = range(_LOWEST, _HIGHEST + 1)
 
 
 class WireError(ValueError):
@@ -41,7 +42,19 @@ class FieldSpec:
     described: Described
 
 
+class _Rule(NamedTuple):
+    """One field as `_checked` asks for it; values of another exact type are looked at closely."""
+
+    name: str
+    kind: type
+    lowest: int
+    spec: FieldSpec
+    missing: Any
+
+
+_REQUIRED = object()
 _SPECS: dict[type, Mapping[str, FieldSpec]] = {}
+_RULES: dict[type, tuple[_Rule, ...]] = {}
 
 
 def specs(declaration: type) -> Mapping[str, FieldSpec]:
@@ -208,22 +221,40 @@ def decode_fields(name: str, values: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _checked(declaration: type, name: str, values: Mapping[str, Any]) -> dict[str, Any]:
-    declared = specs(declaration)
+    # Every record passes here, and most values are fine as they are: those take the short way.
     found = {}
-    for field, spec in declared.items():
+    for field, kind, lowest, spec, missing in _RULES.get(declaration) or _rules(declaration):
         value = values.get(field)
         if value is None:
-            if not spec.optional and not (declaration is Envelope and field == "run"):
+            if missing is _REQUIRED:
                 raise WireError(f"{name}: field {field!r} is missing")
-            found[field] = _default(declaration, field)
+            found[field] = missing
+        elif (
+            type(value) is kind
+            and (
+                (kind is int and lowest <= value <= _HIGHEST)
+                or (kind is str and value.isascii())
+                or kind is bytes
+            )
+            and not spec.described.choices
+        ):
+            found[field] = value
         else:
             found[field] = _value(name, spec, value)
     return found
 
 
-def _default(declaration: type, name: str) -> Any:
-    (item,) = (item for item in fields(declaration) if item.name == name)
-    return None if item.default is MISSING else item.default
+def _rules(declaration: type) -> tuple[_Rule, ...]:
+    defaults = {item.name: item.default for item in fields(declaration)}
+    rules = []
+    for name, spec in specs(declaration).items():
+        missing = None if defaults[name] is MISSING else defaults[name]
+        if not spec.optional and not (declaration is Envelope and name == "run"):
+            missing = _REQUIRED
+        lowest = _LOWEST if spec.described.signed else 0
+        rules.append(_Rule(name, spec.kind, lowest, spec, missing))
+    _RULES[declaration] = tuple(rules)
+    return _RULES[declaration]
 
 
 def _value(name: str, spec: FieldSpec, value: Any) -> Any:
