@@ -18,7 +18,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from headway.collector import incident_api, node_api, otlp, window_api
-from headway.collector.access import TokenCheck
+from headway.collector.access import TokenBook
 from headway.collector.answers import body_of, error_answer, service_of
 from headway.collector.curve import step_curve
 from headway.collector.exposition import exposition
@@ -26,6 +26,7 @@ from headway.collector.ingest import Busy
 from headway.collector.ledgers import LedgerFailed, NoSuchRun, Snapshot
 from headway.collector.own_events import OwnEvents
 from headway.collector.service import Service
+from headway.collector.token_check import TokenCheck
 from headway.report import interval_objects
 
 _DEFAULT_POINTS = 2000
@@ -52,7 +53,9 @@ def application(service: Service) -> Starlette:
             *incident_api.routes(),
             *node_api.routes(),
         ],
-        middleware=[Middleware(TokenCheck, token=service.settings.token)],
+        middleware=[
+            Middleware(TokenCheck, book=TokenBook(service.settings.tokens, service.settings.token)),
+        ],
         exception_handlers={
             HTTPException: _http_error,
             NoSuchRun: _no_such_run,

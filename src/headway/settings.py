@@ -107,7 +107,10 @@ class CollectorSettings(Settings):
     host: Annotated[str, "Address to listen on."] = "127.0.0.1"
     port: Annotated[int, "Port to listen on; 0 chooses a free one."] = 8750
     database: Annotated[Path, "DuckDB file."] = Path("headway.duckdb")
-    token: Annotated[str | None, "Token that clients must send; needed off loopback."] = None
+    tokens: Annotated[
+        Path, "File of the tokens that `headway token` makes; it is read again when it changes."
+    ] = Path("headway-tokens.json")
+    token: Annotated[str | None, "A token that may do everything, beside those of the file."] = None
     body_limit: Annotated[int, "Largest inflated request in bytes."] = 32 * 1024**2
     commit_interval: Annotated[float, "Longest time between two commits in seconds."] = 0.2
     commit_records: Annotated[int, "Records that force a commit."] = 10_000

@@ -23,6 +23,7 @@ COMMANDS: Mapping[str, tuple[str, ...]] = {
     "incident": ("server",),
     "nodes": ("server",),
     "collect": ("server",),
+    "token": (),
     "run": ("exporter",),
     "drill": ("exporter", "training", "server"),
     "agent": ("exporter",),
@@ -33,8 +34,8 @@ COMMANDS: Mapping[str, tuple[str, ...]] = {
 }
 """Every command, in the order of the help, with the extras that it needs."""
 
-_MODULES = {"import": "importing"}
-"""Modules whose command's name is a word of the language."""
+_MODULES = {"import": "importing", "token": "tokens"}
+"""Modules whose command's name is a word of the language, or a module of its own."""
 
 FINE = 0
 INTERRUPTED = 128 + signal.SIGINT
