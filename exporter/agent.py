@@ -39,6 +39,7 @@ from headway.exporter.spool_layout import spool_folder
 from headway.exporter.tailing import Tail
 from headway.exporter.watchers import Watchers, watchers
 from headway.exporter.witness import Witness
+from headway.kernel_log.oom import OomKill
 from headway.settings import AgentSettings
 
 _log = logging.getLogger(__name__)
@@ -83,8 +84,9 @@ class Agent:
         self._anchor = clock_anchor(monotonic, time.time_ns)
         self._clock_news = ClockNews(state, boot_id())
         self._witness = Witness(self._folder, os.getpid(), boot_id())
-        self._watchers = Watchers(watchers(settings, self._witness, metrics.samples))
+        self._watchers = Watchers(watchers(settings, self._witness, metrics.samples, self._killed))
         self._tails: dict[str, Tail] = {}
+        self._oom_told: set[str] = set()
         self._closed: set[str] = set()
         self._next_beat = 0.0
         self._next_export = 0.0
@@ -204,6 +206,21 @@ class Agent:
 
     def _is_told(self, name: str) -> bool:
         return self._positions.exit_told(name) or told_by_another(self._folder / name)
+
+    def _killed(self, kill: OomKill, monotonic: int) -> None:
+        """Tell which rank the kernel killed for lack of memory; several lines tell of one kill."""
+        for tail in self._tails.values():
+            rank = tail.producer
+            if (
+                rank is not None
+                and tail.is_rank
+                and rank.process_id == kill.process_id
+                and rank.boot_id == boot_id()
+                and tail.name not in self._oom_told
+                and not told_by_another(self._folder / tail.name)
+            ):
+                self._oom_told.add(tail.name)
+                self._witness.out_of_memory(rank, tail.status(), monotonic)
 
     def _compare_clocks(self) -> None:
         reading = self._meter.poll()

@@ -1,4 +1,4 @@
-"""Watches the kernel's log for faults of GPUs, and remembers over restarts how far it read.
+"""Watches the kernel's log for faults of GPUs and kills, and remembers how far it read.
 
 The log is the kernel's buffer, the journal or a file; where none can be read it says so once. What
 was read and not yet told is kept with the position, so that a restart neither loses a fault nor
@@ -45,6 +45,7 @@ class KernelLogWatcher:
         sink: NodeSink,
         *,
         earlier: Callable[[Event, int], None],
+        killed: Callable[[OomKill, int], None],
         choice: str,
         policy: Policy,
         state: Path,
@@ -57,6 +58,7 @@ class KernelLogWatcher:
         Args:
             sink: takes the faults of this boot.
             earlier: takes a fault of an earlier boot and its UTC ns.
+            killed: takes a kill of this boot for lack of memory and its monotonic ns.
             choice: `auto`, `kmsg`, `journal` or the path of a file.
             policy: judges the faults.
             state: folder for what is remembered over a restart.
@@ -66,6 +68,7 @@ class KernelLogWatcher:
         """
         self._sink = sink
         self._earlier = earlier
+        self._killed = killed
         self._choice = choice
         self._policy = policy
         self._path = state / _STATE
@@ -174,8 +177,6 @@ class KernelLogWatcher:
         self._clock.latest = wall
         for message in taken.messages:
             for finding in self._log.read([message]):
-                if isinstance(finding.report, OomKill):
-                    continue  # nothing is known here of whose process it was
                 at = self._time.monotonic(
                     message,
                     finding.time,
@@ -184,6 +185,10 @@ class KernelLogWatcher:
                     now=now,
                     clocks=wall - now,
                 )
+                if isinstance(finding.report, OomKill):
+                    if at is not None:
+                        self._killed(finding.report, at)
+                    continue
                 when = finding.time if at is None else at + wall - now
                 self._bursts.add(replace(finding, monotonic=at, time=when), now)
         if taken.missed:

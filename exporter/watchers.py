@@ -21,6 +21,7 @@ from headway.exporter.node_sink import NodeSink
 from headway.exporter.spool_layout import spool_folder
 from headway.exporter.witness import Witness
 from headway.gpu_faults.policy import Policy
+from headway.kernel_log.oom import OomKill
 from headway.settings import AgentSettings, SettingError
 
 _log = logging.getLogger(__name__)
@@ -69,11 +70,15 @@ class Watchers:
 
 
 def watchers(
-    settings: AgentSettings, witness: Witness, samples: Callable[[], Iterable[Sample]]
+    settings: AgentSettings,
+    witness: Witness,
+    samples: Callable[[], Iterable[Sample]],
+    killed: Callable[[OomKill, int], None],
 ) -> list[Watcher]:
     """Return what watches this node, as far as the settings want it.
 
-    `samples` gives the node's metrics to a push.
+    `samples` gives the node's metrics to a push; `killed` takes the kernel's kills for lack of
+    memory and their monotonic ns.
 
     Raises:
         SettingError: a policy or a time that cannot be used.
@@ -104,6 +109,7 @@ def watchers(
             KernelLogWatcher(
                 kernel,
                 earlier=witness.earlier_event,
+                killed=killed,
                 choice=settings.kernel_log,
                 policy=policy,
                 state=settings.state or spool_folder(settings.spool),

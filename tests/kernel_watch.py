@@ -7,6 +7,7 @@ from pathlib import Path
 from headway.events import Event, Health
 from headway.exporter.kernel_log import KernelLogWatcher
 from headway.gpu_faults.policy import DEFAULT_POLICY, Policy
+from headway.kernel_log.oom import OomKill
 
 SECOND = 10**9
 BOOT = 1_788_000_000 * SECOND
@@ -26,6 +27,7 @@ class Watch:
     policy: Policy = DEFAULT_POLICY
     told: list[tuple[Event, int]] = field(default_factory=list)
     earlier: list[tuple[Event, int]] = field(default_factory=list)
+    killed: list[tuple[OomKill, int]] = field(default_factory=list)
     watcher: KernelLogWatcher | None = None
 
     def node_event(self, event: Event, *, monotonic: int | None = None) -> None:
@@ -37,6 +39,7 @@ class Watch:
         self.watcher = KernelLogWatcher(
             self,
             earlier=lambda event, wall: self.earlier.append((event, wall)),
+            killed=lambda kill, at: self.killed.append((kill, at)),
             choice=self.choice,
             policy=self.policy,
             state=self.folder,

@@ -69,6 +69,8 @@ def main() -> int:
     parser.add_argument("--skip", type=int, action="append", default=[], help="number of a GPU")
     options = parser.parse_args()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the agent ends this process
+    # An agent that is a thread of `headway run` blocks all signals, and a child inherits that.
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     say("starting")
     warnings.simplefilter("ignore")  # NVRx installs a deprecated package of the binding's name

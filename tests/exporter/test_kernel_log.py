@@ -255,6 +255,8 @@ def test_a_process_killed_for_memory_is_no_gpu_fault(watch: Watch, log: Path) ->
     watch.poll(times=5)
 
     assert watch.faults == []
+    ((kill, at),) = watch.killed
+    assert (kill.process_id, at) == (4242, 1001 * SECOND)
 
 
 class Kernel:

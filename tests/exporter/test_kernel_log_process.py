@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from agent_process import agent_process
-from headway.events import Envelope, Event, GpuXid, Health
+from headway.events import Envelope, Event, Fault, GpuXid, Health, RankExited
 from otlp_endpoint import OtlpEndpoint, otlp_endpoint
+from training_process import TrainingProcess
 
 _DEADLINE = 30.0
 
@@ -84,3 +85,36 @@ def test_an_agent_without_a_kernel_log_says_so(tmp_path: Path, collector: OtlpEn
     assert [event for event in found if isinstance(event, Health)] == [
         Health(check="kernel_log", state="disabled", detail=f"{absent}: there is no such file yet")
     ]
+
+
+@pytest.mark.slow
+def test_a_rank_that_the_kernel_killed_for_memory_is_told_by_the_agent_of_its_node(
+    tmp_path: Path, collector: OtlpEndpoint
+) -> None:
+    log, spool = tmp_path / "kern.log", tmp_path / "spool"
+    log.touch()
+    with agent_process(spool, collector.address, "--kernel-log", str(log)) as agent:
+        assert agent.address, agent.wait()
+        ranks = [TrainingProcess(spool, rank=rank, world_size=2) for rank in (0, 1)]
+        until(collector, lambda found: sum(each.name == "attempt.started" for each in found) == 2)
+        stamp = datetime.now(UTC).isoformat()
+        with log.open("a", encoding="utf-8") as file:
+            for words in (
+                f"oom-kill:constraint=CONSTRAINT_NONE,task=python,pid={ranks[1].process.pid},uid=0",
+                f"Out of memory: Killed process {ranks[1].process.pid} (python) total-vm:9kB",
+                "Out of memory: Killed process 1 (another) total-vm:9kB",
+            ):
+                file.write(f"{stamp} node-1 kernel: {words}\n")
+        for rank in ranks:  # rank 0 is killed as well, and not for lack of memory
+            rank.kill()
+        until(collector, lambda found: sum(isinstance(each, RankExited) for each in found) == 2)
+        until(collector, lambda found: any(isinstance(each, Fault) for each in found))
+
+    (told,) = [each for each in stored(collector) if isinstance(each.event, Fault)]
+    (started,) = [
+        each
+        for each in stored(collector)
+        if each.event.name == "attempt.started" and each.rank == 1
+    ]
+    assert told.event.kind == "host_oom"
+    assert (told.run, told.rank, told.attempt) == (started.run, 1, started.attempt)

@@ -131,7 +131,9 @@ def test_the_agent_pushes_only_where_it_is_told_to(tmp_path: Path) -> None:
     names = [
         [
             type(watcher).__name__
-            for watcher in watchers(AgentSettings(**quiet, **more), witness, list)
+            for watcher in watchers(
+                AgentSettings(**quiet, **more), witness, list, lambda kill, monotonic: None
+            )
         ]
         for more in ({}, {"otlp_metrics": "http://127.0.0.1:1/v1/metrics"})
     ]

@@ -81,7 +81,7 @@ def test_a_watcher_that_breaks_is_logged_once_and_stops_nobody(
 ) -> None:
     made: list[Memory] = []
 
-    def both(settings: AgentSettings, witness: Witness, samples: object) -> list[Watcher]:
+    def both(settings: AgentSettings, witness: Witness, *_: object) -> list[Watcher]:
         made.append(Memory(witness))
         return [Broken(), *made]
 
