@@ -7,6 +7,7 @@ Arrow, which is two orders of magnitude faster than row by row; everything else 
 import hashlib
 import json
 import logging
+import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +22,8 @@ from headway import wire
 from headway.events import Envelope
 from headway.sequences import SequenceSet
 from headway.storage.migrations import SchemaError, migrate
+from headway.storage.reading import Reading
+from headway.storage.sql_session import LOCKED
 from headway.storage.tables import EVENTS, INTERVALS, QUARANTINE
 from headway.storage.views import describe
 
@@ -70,6 +73,9 @@ class EventStore:
         """Take over an engine whose tables exist; see `open`."""
         self._engine = engine
         self._stored = self._read_intervals()
+        self._opening = uuid.uuid4().hex[:12]
+        self._num_commits = 0
+        self.reading = Reading(engine)
 
     @classmethod
     def open(cls, path: Path) -> Self:
@@ -78,7 +84,9 @@ class EventStore:
         Raises:
             StoreError: held by another process, no database, of a newer version, or not writable.
         """
-        engine = sqlalchemy.create_engine(URL.create("duckdb", database=str(path)))
+        engine = sqlalchemy.create_engine(
+            URL.create("duckdb", database=str(path)), connect_args={"config": dict(LOCKED)}
+        )
         try:
             with engine.begin() as connection:
                 migrate(connection)
@@ -90,6 +98,11 @@ class EventStore:
         except DBAPIError as error:
             engine.dispose()
             raise _explained(path, error) from error
+
+    @property
+    def version(self) -> str:
+        """Return what changes whenever something was stored, and with every opening."""
+        return f"{self._opening}-{self._num_commits}"
 
     def close(self) -> None:
         """Write everything to the file and let go of it."""
@@ -127,6 +140,7 @@ class EventStore:
         except DBAPIError as error:
             raise StoreError(f"{len(kept)} events could not be stored: {error.orig}") from error
         self._stored.update(changed)
+        self._num_commits += 1
         return Appended(
             envelopes=kept,
             num_stored=num_stored,

@@ -1,0 +1,166 @@
+"""Guarded SQL: one read-only statement with a limit of time, rows and memory, two at a time.
+
+The statement runs on a connection of its own beside the writer's. What a query may take is
+bounded from outside: a watch interrupts it when its time is over or the process has grown.
+"""
+
+import threading
+import time
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import duckdb
+import pyarrow  # type: ignore[import-untyped]  # ships no types
+
+from headway.storage.sql_guard import SqlRefused, checked
+
+MOST_ROWS = 100_000
+"""Most rows of an answer."""
+AT_ONCE = 2
+"""Queries that run at the same time."""
+SECONDS = 10.0
+"""Longest time of a query."""
+
+LOCKED = {"enable_external_access": False, "lock_configuration": True}
+"""How the process opens its database: no file, network or extension is in reach of any query."""
+
+_MOST_BYTES = 256 * 1024**2
+_MOST_GROWTH = 2 * 1024**3
+"""How much the process may grow, in bytes, while a query runs."""
+_ROWS_AT_ONCE = 10_000
+_WATCH = 0.02
+_STATM = Path("/proc/self/statm")
+_PAGE = 4096
+
+
+class TooManyQueries(RuntimeError):  # noqa: N818  # the condition reads as a name
+    """Others' queries are running; later there is room."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SqlAnswer:
+    """Rows of a query, in columns; `truncated` says that there would have been more."""
+
+    table: pyarrow.Table
+    truncated: bool
+    seconds: float
+
+
+class SqlSession:
+    """Runs what others ask."""
+
+    def __init__(
+        self,
+        connect: Callable[[], duckdb.DuckDBPyConnection],
+        readable: Collection[str],
+        *,
+        seconds: float = SECONDS,
+    ) -> None:
+        """Ask on connections from `connect`; only relations named in `readable` are seen."""
+        self._connect = connect
+        self._readable = readable
+        self._seconds = seconds
+        self._room = threading.BoundedSemaphore(AT_ONCE)
+
+    def ask(self, text: str, rows: int = MOST_ROWS) -> SqlAnswer:
+        """Return the first rows of the answer to one statement.
+
+        Raises:
+            SqlRefused: it must not run, failed, or took too long.
+            TooManyQueries: as many as can be are running.
+        """
+        if not self._room.acquire(blocking=False):
+            raise TooManyQueries(f"{AT_ONCE} queries are running already")
+        try:
+            connection = self._connect()
+            try:
+                statement = checked(connection, text, self._readable)
+                return self._run(connection, statement, rows)
+            finally:
+                connection.close()
+        finally:
+            self._room.release()
+
+    def _run(self, connection: duckdb.DuckDBPyConnection, statement: str, rows: int) -> SqlAnswer:
+        begun = time.monotonic()
+        with _watched(connection, self._seconds) as reasons:
+            try:
+                connection.execute("BEGIN TRANSACTION READ ONLY")
+                reader = connection.execute(statement).to_arrow_reader(_ROWS_AT_ONCE)
+                table, truncated = _first(reader, rows)
+            except duckdb.InterruptException as error:
+                raise SqlRefused(
+                    reasons[0] if reasons else "the query was interrupted",
+                    "Ask for less: one run, a shorter time, fewer columns.",
+                ) from error
+            except (duckdb.Error, pyarrow.ArrowException, MemoryError) as error:
+                raise SqlRefused(_sentence(error, reasons), "Correct the statement.") from error
+        return SqlAnswer(table=table, truncated=truncated, seconds=time.monotonic() - begun)
+
+
+@contextmanager
+def limited(connection: duckdb.DuckDBPyConnection, seconds: float = SECONDS) -> Iterator[None]:
+    """Interrupt what runs on a connection within the block after so many seconds."""
+    with _watched(connection, seconds):
+        yield
+
+
+@contextmanager
+def _watched(connection: duckdb.DuckDBPyConnection, seconds: float) -> Iterator[list[str]]:
+    """Interrupt the connection when time or memory is used up; gives the reason, then."""
+    reasons: list[str] = []
+    ended = threading.Event()
+    allowed = _resident() + _MOST_GROWTH
+    deadline = time.monotonic() + seconds
+
+    def watch() -> None:
+        while not ended.wait(_WATCH):
+            if time.monotonic() >= deadline:
+                reasons.append(f"the query took longer than {seconds:g} s")
+            elif _resident() > allowed:
+                reasons.append(f"the query took more than {_MOST_GROWTH >> 20} MiB of memory")
+            else:
+                continue
+            # Again and again: an interrupt between two statements of the session is forgotten.
+            connection.interrupt()
+
+    watcher = threading.Thread(target=watch, name="headway-sql-watch", daemon=True)
+    watcher.start()
+    try:
+        yield reasons
+    finally:
+        ended.set()
+        watcher.join()
+
+
+def _resident() -> int:
+    """Return the memory of this process in bytes; 0 where nobody tells."""
+    try:
+        return int(_STATM.read_text().split()[1]) * _PAGE
+    except OSError:
+        return 0
+
+
+def _first(reader: pyarrow.RecordBatchReader, rows: int) -> tuple[pyarrow.Table, bool]:
+    """Return the first rows, and whether there would have been more."""
+    batches: list[pyarrow.RecordBatch] = []
+    num_rows = size = 0
+    for batch in reader:
+        batches.append(batch)
+        num_rows += batch.num_rows
+        size += batch.nbytes
+        if num_rows > rows or size > _MOST_BYTES:
+            break
+    table = pyarrow.Table.from_batches(batches, reader.schema)
+    if size > _MOST_BYTES:
+        share = max(int(num_rows * _MOST_BYTES / size), 1)
+        return table.slice(0, min(rows, share)), True
+    return table.slice(0, rows), num_rows > rows
+
+
+def _sentence(error: BaseException, reasons: list[str]) -> str:
+    if reasons:
+        return reasons[0]
+    return str(error).partition("\n")[0] or "there is not enough memory for the query"
