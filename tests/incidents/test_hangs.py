@@ -107,6 +107,20 @@ def test_of_ranks_in_one_evaluation_the_one_that_ended_nothing_in_it_is_the_susp
     assert incident.suspect_rank == 3
 
 
+def test_of_ranks_in_one_save_the_only_one_that_waited_in_no_collective_is_the_suspect():
+    incident = hung(
+        """
+        100-700.1  phase checkpoint_save rank=0..2 error=RuntimeError
+        100        phase checkpoint_save rank=3
+        700.1      fault collective_timeout rank=0..2 ran_for=600 timeout=600
+        701        exit rank=0..2 code=1
+        701        exit rank=3 signal=15 by=launcher
+        """
+    )
+    assert incident.suspect_rank == 3
+    assert incident.suspect_rule == "the only rank whose collective operation did not time out"
+
+
 def test_a_sign_before_the_phase_that_all_are_in_tells_nobody_apart():
     incident = hung("100 staged c100 rank=0\n100.1 phase evaluation rank=0..3\n" + TIMEOUT)
     assert incident.suspect_rank is None

@@ -79,17 +79,40 @@ def hang_suspect(
         if len(numbers) > 1 and low < max(numbers.values()):
             behind = min(rank for rank, number in numbers.items() if number == low)
             return Suspect(behind, f"at {what} {low} while a peer is at {max(numbers.values())}")
+    return _without_a_sign(account, ranks, usual, time, saving) or _not_waiting(ranks, evidence)
+
+
+def _without_a_sign(
+    account: Account,
+    ranks: Sequence[Doing],
+    phase: str | None,
+    time: int,
+    saving: Mapping[int, int],
+) -> Suspect | None:
+    """Return the rank that did nothing in the phase that all are in, while others did."""
     signs = {
         one.rank: max(_ended_inside(account, one, time), saving.get(one.rank, 0)) for one in ranks
     }
     idle = [one for one in ranks if signs[one.rank] < one.since]
-    if usual is None or not 0 < len(idle) < len(ranks):
+    if phase is None or not 0 < len(idle) < len(ranks):
         return None
     suspect = min(idle, key=lambda one: (one.since, one.rank))
     went_on = len(ranks) - len(idle)
     return Suspect(
-        suspect.rank, f"no sign since it began {usual}, in which {went_on} of its peers went on"
+        suspect.rank, f"no sign since it began {phase}, in which {went_on} of its peers went on"
     )
+
+
+def _not_waiting(ranks: Sequence[Doing], evidence: Iterable[Evidence]) -> Suspect | None:
+    """Return the only rank that was in no collective operation when those of all others timed out.
+
+    Had it been in theirs, they would have gone on.
+    """
+    waited = {item.observer for item in evidence if item.kind == "collective_timeout"}
+    others = [one.rank for one in ranks if one.rank not in waited]
+    if len(others) != 1:
+        return None
+    return Suspect(others[0], "the only rank whose collective operation did not time out")
 
 
 def _ended_inside(account: Account, rank: Doing, time: int) -> int:
@@ -97,7 +120,8 @@ def _ended_inside(account: Account, rank: Doing, time: int) -> int:
     ends = [
         phase.end
         for phase in phases_of(account, rank.rank)
-        if phase.start >= rank.since and phase.end is not None and phase.end <= time
+        if phase.is_closed and phase.start > rank.since and phase.end is not None
+        if phase.end <= time
     ]
     return max(ends, default=0)
 
