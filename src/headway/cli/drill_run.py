@@ -2,8 +2,10 @@
 
 import contextlib
 import os
+import shutil
 import signal
 import sys
+import tempfile
 import time
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
@@ -63,6 +65,8 @@ class DrillRun:
         self._folder = folder
         self._limit = _memory_limit(drill)
         self._services = Services(folder)
+        # Launchers leave logs and sockets behind, and a socket's path must be short.
+        self._temporary = tempfile.mkdtemp(prefix="headway-")
         self._spools: dict[str, Path] = {}
         self._running: dict[str, Process] = {}
         self._lost: set[str] = set()
@@ -94,7 +98,8 @@ class DrillRun:
         self._services.stop()
 
     def close(self) -> None:
-        """Remove the cgroup, once no process of the drill is left."""
+        """Remove what was left behind, once no process of the drill lives."""
+        shutil.rmtree(self._temporary, ignore_errors=True)
         if self._limit is not None:
             self._limit.close()
 
@@ -203,6 +208,7 @@ class DrillRun:
         environment = {
             **node.environment,
             "NODE_NAME": node.name,
+            "TMPDIR": self._temporary,
             "HEADWAY_SPOOL": str(spool),
             "HEADWAY_RUN_ID": str(self._drill.seed),
             "HEADWAY_ENDPOINT": self._services.collector,
