@@ -42,6 +42,11 @@ EVERY = [
     for place in places
     if fault != "none"
 ]
+NOT_HERE = (
+    "this machine cannot stage an oom",  # its evidence is replayed in test_replays.py
+    "has no policy 'min-healthy'",
+)
+"""What a drill says that needs another machine or another NVRx."""
 EVERYTHING = os.environ.get("HEADWAY_DRILLS") == "all"
 SELECTED = EVERY if EVERYTHING else BY_DEFAULT
 
@@ -72,8 +77,8 @@ def test_a_drill_that_means_nothing_is_refused_with_the_reason() -> None:
 @pytest.mark.parametrize(("layer", "fault", "place", "save"), SELECTED)
 def test_a_drill_shows_what_was_expected(layer: str, fault: str, place: str, save: str) -> None:
     ended = drill(layer, fault, place, save)
-    if ended.returncode == 2 and "cannot stage" in ended.stderr:
-        pytest.skip(ended.stderr.splitlines()[0])  # its evidence is replayed in test_replays.py
+    if ended.returncode == 2 and any(words in ended.stderr for words in NOT_HERE):
+        pytest.skip(ended.stderr.splitlines()[0])
     assert ended.returncode == 0, ended.stderr
 
     told = json.loads(ended.stdout)
