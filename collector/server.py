@@ -1,6 +1,7 @@
 """The collector's process: one database file, one address, a stop that loses nothing."""
 
 import logging
+import os
 import signal
 import socket
 import sys
@@ -11,32 +12,49 @@ import uvicorn
 
 from headway.collector.access import check_address
 from headway.collector.api import application
+from headway.collector.limits import HEAD_LIMIT, allow_open_files, patient_protocol
+from headway.collector.recovery import open_store
 from headway.collector.service import Service
+from headway.collector.tls import server_context
+from headway.logs import configure
 from headway.settings import CollectorSettings, SettingError
-from headway.storage.store import EventStore, StoreError
+from headway.storage.opening import Lock
+from headway.storage.store import StoreError
+
+_LOG = logging.getLogger(__name__)
 
 _BACKLOG = 2048
 _DRAIN_SECONDS = 3
 """How long a stop waits for requests that are being answered."""
 _KEEP_ALIVE_SECONDS = 75
+_STOP_SECONDS = 4.5
+"""When a stop is not waited for any more: what was acknowledged is on disk by then."""
 
 
 def main(settings: CollectorSettings) -> int:
     """Serve until SIGTERM or SIGINT; return the exit status."""
-    logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    configure(settings)
     try:
         check_address(settings)
+        tls = server_context(settings)
         listener = _listen(settings)
-        store = EventStore.open(settings.database)
+        lock = Lock(settings.database)
+        store = open_store(settings.database, time.time_ns)
     except (SettingError, StoreError) as error:
         print(f"headway collect: {error}", file=sys.stderr)
         return 2
 
     host, port = listener.getsockname()[:2]
-    address = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+    scheme = "http" if tls is None else "https"
+    address = f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
+    allow_open_files(settings.connections)
     service = Service(store, settings, time.time_ns)
     config = uvicorn.Config(
         application(service),
+        http=patient_protocol(settings.request_timeout),
+        ssl_context_factory=None if tls is None else lambda *_: tls,
+        h11_max_incomplete_event_size=HEAD_LIMIT,
+        limit_concurrency=settings.connections,
         log_config=None,
         access_log=False,
         lifespan="off",
@@ -53,6 +71,10 @@ def main(settings: CollectorSettings) -> int:
         server.should_exit = True
 
     def stop(*_: object) -> None:
+        if not server.should_exit:
+            leaving = threading.Timer(_STOP_SECONDS, _leave)
+            leaving.daemon = True
+            leaving.start()
         server.should_exit = True
 
     # The server listens for these signals only while it serves, and raises them again at its end
@@ -62,7 +84,14 @@ def main(settings: CollectorSettings) -> int:
     service.start(lambda: print(f"listening on {address}", flush=True), give_up)
     server.run(sockets=[listener])
     service.close()
+    lock.release()
     return 1 if failed.is_set() else 0
+
+
+def _leave() -> None:
+    """End the process although a request or a computation still runs."""
+    _LOG.warning("the stop took %.1f s; leaving what is not acknowledged", _STOP_SECONDS)
+    os._exit(0)
 
 
 def _listen(settings: CollectorSettings) -> socket.socket:

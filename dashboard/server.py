@@ -11,6 +11,7 @@ import urllib.request
 from pathlib import Path
 
 from headway.dashboard.palette import theme_options
+from headway.logs import configure
 from headway.settings import ClientSettings, DashboardSettings, SettingError
 
 _APP = Path(__file__).with_name("app.py")
@@ -20,6 +21,7 @@ def main(settings: DashboardSettings, client: ClientSettings) -> int:
     """Serve the pages until told to stop; print the address once they answer."""
     from streamlit.web import cli
 
+    configure(settings)
     port = choose_port(settings.host, settings.port)
     if settings.port not in (0, port):
         print(f"port {settings.port} is busy; using {port}", flush=True)
@@ -28,6 +30,8 @@ def main(settings: DashboardSettings, client: ClientSettings) -> int:
     os.environ["HEADWAY_CLIENT_TIMEOUT"] = str(client.timeout)
     if client.token is not None:
         os.environ["HEADWAY_CLIENT_TOKEN"] = client.token
+    if client.ca_file is not None:
+        os.environ["HEADWAY_CLIENT_CA_FILE"] = str(client.ca_file)
     os.environ["HEADWAY_DASHBOARD_REFRESH"] = str(settings.refresh)
     threading.Thread(target=_announce, args=(settings.host, port), daemon=True).start()
     cli.main(

@@ -73,11 +73,15 @@ class Agent:
         self._refused = state / REFUSED_FOLDER
         self._positions = Positions(state)
         self._shipper = Shipper(
-            endpoint=settings.endpoint, token=settings.token, refused=self._refused
+            endpoint=settings.endpoint,
+            token=settings.token,
+            refused=self._refused,
+            ca_file=settings.ca_file,
         )
         self._meter = ClockMeter(
             endpoint=settings.endpoint,
             token=settings.token,
+            ca_file=settings.ca_file,
             interval=settings.clock_interval,
             monotonic=monotonic,
         )

@@ -1,6 +1,5 @@
 """Starts the node agent as a program of its own."""
 
-import logging
 import signal
 import sys
 from contextlib import ExitStack
@@ -10,14 +9,13 @@ from headway.exporter.agent_lock import only_agent
 from headway.exporter.metrics_server import MetricsServer
 from headway.exporter.node_metrics import NodeMetrics
 from headway.exporter.spool_layout import spool_folder
+from headway.logs import configure
 from headway.settings import AgentSettings, SettingError
 
 
 def main(settings: AgentSettings) -> int:
     """Ship until SIGTERM or SIGINT; return the exit status."""
-    logging.basicConfig(
-        format="%(asctime)s %(levelname)s %(name)s: %(message)s", level=logging.INFO
-    )
+    configure(settings)
     folder = spool_folder(settings.spool)
     try:
         check(settings)

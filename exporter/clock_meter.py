@@ -7,6 +7,7 @@ import logging
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import requests
@@ -59,12 +60,14 @@ class ClockMeter:
         *,
         endpoint: str,
         token: str | None,
+        ca_file: Path | None = None,
         interval: float,
         monotonic: Callable[[], int],
     ) -> None:
         """Prepare; `monotonic` gives the clock of this node's events in ns."""
         self._address = f"{endpoint.rstrip('/')}/api/v1/clock"
         self._headers = {} if token is None else {"authorization": f"Bearer {token}"}
+        self._verify = True if ca_file is None else str(ca_file)
         self._interval = interval
         self._monotonic = monotonic
         self._reading: Reading | None = None
@@ -93,6 +96,7 @@ class ClockMeter:
             with requests.Session() as session:
                 # A proxy of the environment cannot reach this machine's loopback.
                 session.trust_env = urlsplit(self._address).hostname not in LOOPBACK
+                session.verify = self._verify
                 self._reading = measure(lambda: self._ask(session), self._monotonic)
         except (requests.RequestException, ValueError, KeyError, TypeError) as error:
             self._due = self._monotonic() + round(min(RETRY, self._interval) * 1e9)

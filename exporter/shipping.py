@@ -96,8 +96,10 @@ class _OneTry(requests.Session):
 class Shipper:
     """Exports envelopes to one collector; `refused` is the folder for what it cannot read."""
 
-    def __init__(self, *, endpoint: str, token: str | None, refused: Path) -> None:
-        """Prepare the exporter; nothing is sent yet.
+    def __init__(
+        self, *, endpoint: str, token: str | None, refused: Path, ca_file: Path | None = None
+    ) -> None:
+        """Prepare the exporter; nothing is sent yet. `ca_file` vouches for a collector with TLS.
 
         Raises:
             SettingError: an endpoint that is no address of HTTP.
@@ -117,6 +119,7 @@ class Shipper:
         self._exporter = OTLPLogExporter(
             endpoint=f"{self.endpoint}/v1/logs",
             headers={} if token is None else {"authorization": f"Bearer {token}"},
+            certificate_file=None if ca_file is None else str(ca_file),
             timeout=REQUEST_TIME,
             compression=Compression.Gzip,
             session=self._session,

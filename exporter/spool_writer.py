@@ -36,6 +36,7 @@ from headway.exporter.spool_layout import (
     segment_name,
     step_checksum,
 )
+from headway.redaction import masked_values, secrets_of
 from headway.wire import json_fields
 
 LARGEST_SEGMENT = 1024**2
@@ -86,6 +87,7 @@ class SpoolWriter:
         self._mode = SHARED_FILE if shared else PRIVATE_FILE
         self._full = False
         self._tell_full = full
+        self._secrets = secrets_of(os.environ)
         self._lock: int | None = None
         self._retry_at = 0
         self.busy = False
@@ -191,7 +193,8 @@ class SpoolWriter:
         self, event: Event, attempt: str | None, rank: int | None, monotonic: int, wall: int
     ) -> None:
         about = {"attempt": attempt, "rank": rank, "monotonic": monotonic, "wall": wall}
-        self._frame({**about, "name": event.name, "fields": json_fields(event)}, monotonic)
+        fields = masked_values(json_fields(event), self._secrets)
+        self._frame({**about, "name": event.name, "fields": fields}, monotonic)
 
     def _phases(self, phases: list[OpenPhase]) -> None:
         begin, area = phases_area(phases)

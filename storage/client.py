@@ -3,13 +3,15 @@
 Every error is one sentence with the next step, ready to be shown to a person.
 """
 
+import ssl
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, Self
 from urllib.parse import quote
 
 import httpx
 
-from headway.settings import ClientSettings
+from headway.settings import ClientSettings, SettingError
 
 
 class CollectorError(RuntimeError):
@@ -51,12 +53,16 @@ class CollectorClient:
         """Make a client; nothing is sent before the first question."""
         headers = {} if settings.token is None else {"Authorization": f"Bearer {settings.token}"}
         self._endpoint = settings.endpoint.rstrip("/")
+        verify: bool | ssl.SSLContext = True
+        if settings.ca_file is not None:
+            verify = _context(settings.ca_file)
         # trust_env: a proxy meant for the internet must not be asked for a loopback address.
         self._http = httpx.Client(
             base_url=self._endpoint,
             headers=headers,
             timeout=settings.timeout,
             transport=transport,
+            verify=verify,
             trust_env=False,
         )
 
@@ -206,6 +212,15 @@ class CollectorClient:
             one_of = path.removeprefix("/api/v1/").rpartition("/")[0].partition("/")[0]
             kind = {"incidents": UnknownIncident, "nodes": UnknownNode}.get(one_of, UnknownRun)
         raise kind(str(answer["error"]), str(answer.get("next", "")))
+
+
+def _context(ca_file: Path) -> ssl.SSLContext:
+    try:
+        return ssl.create_default_context(cafile=str(ca_file))
+    except OSError as error:
+        raise SettingError(
+            f"ca_file must hold certificates in PEM form, got {str(ca_file)!r}: {error}"
+        ) from error
 
 
 def _object(response: httpx.Response) -> dict[str, Any] | None:

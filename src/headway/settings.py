@@ -29,6 +29,18 @@ class Settings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ServiceSettings(Settings):
+    """What every service can be told about its log, which is its standard error."""
+
+    log_format: Annotated[
+        str, "Form of the log: `text` for people, `json` for one object a line."
+    ] = "text"
+    log_level: Annotated[str, "What is logged: from `debug`, `info`, `warning` or `error` on."] = (
+        "info"
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RecorderSettings(Settings):
     """Recorder, in the training process."""
 
@@ -49,7 +61,7 @@ class RecorderSettings(Settings):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AgentSettings(Settings):
+class AgentSettings(ServiceSettings):
     """Node agent."""
 
     section: ClassVar[str] = "agent"
@@ -58,6 +70,10 @@ class AgentSettings(Settings):
     ] = None
     endpoint: Annotated[str, "Address of the collector."] = "http://127.0.0.1:8750"
     token: Annotated[str | None, "Token for the collector."] = None
+    ca_file: Annotated[
+        Path | None,
+        "File of the authorities (PEM) that may vouch for the collector; default: the system's.",
+    ] = None
     interval: Annotated[float, "Seconds between two looks at the spools."] = 1.0
     batch: Annotated[int, "Most records in one export."] = 5000
     steps_interval: Annotated[
@@ -100,7 +116,7 @@ class AgentSettings(Settings):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CollectorSettings(Settings):
+class CollectorSettings(ServiceSettings):
     """Collector."""
 
     section: ClassVar[str] = "collector"
@@ -111,6 +127,14 @@ class CollectorSettings(Settings):
         Path, "File of the tokens that `headway token` makes; it is read again when it changes."
     ] = Path("headway-tokens.json")
     token: Annotated[str | None, "A token that may do everything, beside those of the file."] = None
+    tls_certificate: Annotated[
+        Path | None, "Certificate chain (PEM) with which it speaks TLS; default: none."
+    ] = None
+    tls_key: Annotated[Path | None, "Private key of the certificate (PEM)."] = None
+    connections: Annotated[int, "Most connections at a time; a further one is turned away."] = 8192
+    request_timeout: Annotated[
+        float, "Seconds in which a request must have arrived whole, or it is turned away."
+    ] = 60.0
     body_limit: Annotated[int, "Largest inflated request in bytes."] = 32 * 1024**2
     commit_interval: Annotated[float, "Longest time between two commits in seconds."] = 0.2
     commit_records: Annotated[int, "Records that force a commit."] = 10_000
@@ -120,7 +144,7 @@ class CollectorSettings(Settings):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DashboardSettings(Settings):
+class DashboardSettings(ServiceSettings):
     """Dashboard."""
 
     section: ClassVar[str] = "dashboard"
@@ -136,6 +160,10 @@ class ClientSettings(Settings):
     section: ClassVar[str] = "client"
     endpoint: Annotated[str, "Address of the collector."] = "http://127.0.0.1:8750"
     token: Annotated[str | None, "Token for the collector."] = None
+    ca_file: Annotated[
+        Path | None,
+        "File of the authorities (PEM) that may vouch for the collector; default: the system's.",
+    ] = None
     timeout: Annotated[float, "Seconds to wait for an answer."] = 10.0
 
 
@@ -158,6 +186,14 @@ ALIASES: Mapping[str, str] = {
     "HEADWAY_AGENT_TOKEN": "HEADWAY_TOKEN",
     "HEADWAY_COLLECTOR_TOKEN": "HEADWAY_TOKEN",
     "HEADWAY_CLIENT_TOKEN": "HEADWAY_TOKEN",
+    "HEADWAY_AGENT_CA_FILE": "HEADWAY_CA_FILE",
+    "HEADWAY_CLIENT_CA_FILE": "HEADWAY_CA_FILE",
+    "HEADWAY_AGENT_LOG_FORMAT": "HEADWAY_LOG_FORMAT",
+    "HEADWAY_COLLECTOR_LOG_FORMAT": "HEADWAY_LOG_FORMAT",
+    "HEADWAY_DASHBOARD_LOG_FORMAT": "HEADWAY_LOG_FORMAT",
+    "HEADWAY_AGENT_LOG_LEVEL": "HEADWAY_LOG_LEVEL",
+    "HEADWAY_COLLECTOR_LOG_LEVEL": "HEADWAY_LOG_LEVEL",
+    "HEADWAY_DASHBOARD_LOG_LEVEL": "HEADWAY_LOG_LEVEL",
 }
 """Short names shared by several processes; the long name wins."""
 
@@ -257,6 +293,8 @@ _HIGHEST_PORT = 65_535
 _WORDS = {"1": True, "true": True, "yes": True, "on": True}
 _WORDS |= {"0": False, "false": False, "no": False, "off": False}
 
+_WORDS_OF = {"log_format": ("text", "json"), "log_level": ("debug", "info", "warning", "error")}
+
 
 def _cast(option: Option, value: Any, source: str) -> Any:
     try:
@@ -277,6 +315,11 @@ def _unmet(option: Option, value: Any) -> str | None:
     """Return what a value of the right type should have been, or None where it is fine."""
     if option.name == "port":
         return None if 0 <= value <= _HIGHEST_PORT else f"0 to {_HIGHEST_PORT}"
+    if option.name == "ca_file":
+        return None if value.is_file() else "the path of a file that is there"
+    if option.name in _WORDS_OF:
+        known = _WORDS_OF[option.name]
+        return None if value in known else f"one of {', '.join(known)}"
     if option.name == "gpu_exporters":
         fits = all(re.match(r"https?://[^/\s]", each.strip()) for each in value.split(","))
         return None if fits else "addresses like http://127.0.0.1:9400/metrics"

@@ -12,7 +12,7 @@ from headway.cli.refusal import Refusal
 from headway.settings import AgentSettings
 from headway.wording import counted
 
-_USED = ("endpoint", "token", "batch")
+_USED = ("endpoint", "token", "ca_file", "batch")
 
 
 def add(subparsers: Any) -> None:
@@ -52,7 +52,10 @@ def run(arguments: argparse.Namespace) -> int:
             "name the folder that the recorder said it writes to (HEADWAY_SPOOL)",
         )
     shipper = Shipper(
-        endpoint=settings.endpoint, token=settings.token, refused=folder / REFUSED_FOLDER
+        endpoint=settings.endpoint,
+        token=settings.token,
+        refused=folder / REFUSED_FOLDER,
+        ca_file=settings.ca_file,
     )
     try:
         done = import_spools(folder, shipper, settings.batch)

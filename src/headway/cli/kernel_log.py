@@ -23,7 +23,7 @@ from headway.kernel_log.stamps import Clock
 from headway.settings import AgentSettings
 from headway.wording import UNKNOWN, counted
 
-_USED = ("endpoint", "token", "batch", "gpu_policy")
+_USED = ("endpoint", "token", "ca_file", "batch", "gpu_policy")
 _STANDARD_INPUT = "-"
 _SECOND = 10**9
 _EARLIEST_YEAR, _LATEST_YEAR = 1970, 2261
@@ -255,7 +255,10 @@ def _ship(found: Sequence[Finding], policy: Policy, node: str, settings: AgentSe
     envelopes = [each for each in made if each is not None]
     unknown = sum(finding.time is None for finding in found)
     shipper = Shipper(
-        endpoint=settings.endpoint, token=settings.token, refused=Path(REFUSED_FOLDER)
+        endpoint=settings.endpoint,
+        token=settings.token,
+        refused=Path(REFUSED_FOLDER),
+        ca_file=settings.ca_file,
     )
     sent = Shipment()
     try:

@@ -42,7 +42,8 @@ class Services:
             Refusal: it does not start.
         """
         database = str(self.folder / "headway.duckdb")
-        command = ("collect", "--database", database, "--port", str(port))
+        tokens = str(self.folder / "headway-tokens.json")  # not those of the user's own collector
+        command = ("collect", "--database", database, "--tokens", tokens, "--port", str(port))
         self.collector = self.service("collector", *command).address(START_TIMEOUT)
 
     def service(self, name: str, *command: str) -> Process:

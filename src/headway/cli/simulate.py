@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from headway.simulate import Simulated
     from headway.simulate.plan import Plan
 
-_USED = ("endpoint", "token", "batch")
+_USED = ("endpoint", "token", "ca_file", "batch")
 
 
 def add(subparsers: Any) -> None:
@@ -142,7 +142,12 @@ def _ship(events: Sequence[Envelope], settings: AgentSettings) -> None:
     from headway.exporter.shipping import NotTakenError, Shipper
 
     refused = Path(tempfile.gettempdir()) / "headway-simulated-refused"
-    shipper = Shipper(endpoint=settings.endpoint, token=settings.token, refused=refused)
+    shipper = Shipper(
+        endpoint=settings.endpoint,
+        token=settings.token,
+        refused=refused,
+        ca_file=settings.ca_file,
+    )
     try:
         for first in range(0, len(events), settings.batch):
             done = shipper.ship(events[first : first + settings.batch])

@@ -1,0 +1,46 @@
+"""The log of a service: its standard error, as lines for people or as one JSON object a line.
+
+Whatever the services log passes here, and so does the masking of what looks like a secret.
+"""
+
+import json
+import logging
+import sys
+from datetime import UTC, datetime
+from typing import IO, Any
+
+from headway.redaction import masked
+from headway.settings import ServiceSettings
+
+_TEXT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
+_QUIET = ("uvicorn.error", "asyncio", "httpx", "urllib3")
+"""Libraries that tell of each connection or of their own start."""
+
+
+class _TextLines(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        return masked(super().format(record))
+
+
+class _JsonLines(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        time = datetime.fromtimestamp(record.created, UTC)
+        found: dict[str, Any] = {
+            "time": time.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": masked(record.getMessage()),
+        }
+        if record.exc_info:
+            found["exception"] = masked(self.formatException(record.exc_info))
+        return json.dumps(found)
+
+
+def configure(settings: ServiceSettings, stream: IO[str] | None = None) -> None:
+    """Let the process log as its settings say, to its standard error unless a stream is given."""
+    handler = logging.StreamHandler(sys.stderr if stream is None else stream)
+    handler.setFormatter(_JsonLines() if settings.log_format == "json" else _TextLines(_TEXT))
+    level = logging.getLevelNamesMapping()[settings.log_level.upper()]
+    logging.basicConfig(handlers=[handler], level=level, force=True)
+    for name in _QUIET:
+        logging.getLogger(name).setLevel(max(level, logging.WARNING))
