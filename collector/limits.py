@@ -15,6 +15,11 @@ from headway.collector.answers import error_answer
 
 HEAD_LIMIT = 16 * 1024
 """Most bytes of a request's line and headers; more is answered 400."""
+_FULL_BODY = b'{"error": "Too many connections.", "next": "Send it again in a moment."}'
+_FULL = (
+    b"HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nRetry-After: 1\r\n"
+    b"Connection: close\r\nContent-Length: %d\r\n\r\n%b" % (len(_FULL_BODY), _FULL_BODY)
+)
 _FILES_BESIDE = 256
 """Open files of a collector that are no connections: database, logs, libraries."""
 
@@ -68,20 +73,25 @@ class Patience:
 
 
 class PatientProtocol(H11Protocol):
-    """HTTP/1.1 that closes a connection whose next request has begun and does not come.
+    """HTTP/1.1 that takes so many connections, and closes one whose next request does not come.
 
     uvicorn waits for the head of a first request for ever, so that anybody who opens connections
-    and says nothing could take them all.
+    and says nothing could take them all; and beyond its own limit it turns everybody away.
     """
 
-    head_timeout = 60.0
+    head_timeout: float
     """Seconds for the head of a request, from the first byte or the start of the connection."""
+    most_connections: int
 
     _waiting: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Give the first request its time."""
+        """Give the first request its time, or turn the client away."""
         super().connection_made(transport)
+        if len(self.connections) > self.most_connections:
+            transport.write(_FULL)
+            transport.close()
+            return
         self._waiting = self.loop.call_later(self.head_timeout, self._give_up)
 
     def data_received(self, data: bytes) -> None:
@@ -108,9 +118,10 @@ class PatientProtocol(H11Protocol):
             self._waiting = None
 
 
-def patient_protocol(seconds: float) -> type[PatientProtocol]:
-    """Return the protocol with this time for heads."""
-    return type("PatientProtocol", (PatientProtocol,), {"head_timeout": seconds})
+def patient_protocol(seconds: float, connections: int) -> type[PatientProtocol]:
+    """Return the protocol with this time for heads and this limit."""
+    limits = {"head_timeout": seconds, "most_connections": connections}
+    return type("PatientProtocol", (PatientProtocol,), limits)
 
 
 def allow_open_files(connections: int) -> None:

@@ -51,10 +51,9 @@ def main(settings: CollectorSettings) -> int:
     service = Service(store, settings, time.time_ns)
     config = uvicorn.Config(
         application(service),
-        http=patient_protocol(settings.request_timeout),
+        http=patient_protocol(settings.request_timeout, settings.connections),
         ssl_context_factory=None if tls is None else lambda *_: tls,
         h11_max_incomplete_event_size=HEAD_LIMIT,
-        limit_concurrency=settings.connections,
         log_config=None,
         access_log=False,
         lifespan="off",

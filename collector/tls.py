@@ -22,42 +22,43 @@ def server_context(settings: CollectorSettings) -> ssl.SSLContext | None:
         raise SettingError(
             "TLS needs both HEADWAY_COLLECTOR_TLS_CERTIFICATE and HEADWAY_COLLECTOR_TLS_KEY"
         )
-    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    pair = _Pair(certificate, key)
     try:
-        pair.load(context)
+        pair = _Pair(certificate, key)
     except (OSError, ValueError) as error:
         raise SettingError(
             f"cannot use certificate {str(certificate)!r} with key {str(key)!r}: {error}"
         ) from error
-    # Asked at each handshake; a pair that is read again serves from the next one on.
-    context.sni_callback = lambda *_: pair.renew(context)
+    context = pair.context
+    context.sni_callback = pair.choose  # asked at each handshake
     return context
 
 
 class _Pair:
-    """Certificate and key as files, with what was read of them last."""
+    """Certificate and key as files, and the context of what was read of them last."""
 
     def __init__(self, certificate: Path, key: Path) -> None:
         self._paths = (certificate, key)
-        self._seen: list[tuple[int, int]] = []
+        self._seen = self._now()
+        self.context = self._read()
 
-    def load(self, context: ssl.SSLContext) -> None:
-        seen = self._now()
-        certificate, key = self._paths
-        context.load_cert_chain(certificate, key, password=_no_password)
-        self._seen = seen
-
-    def renew(self, context: ssl.SSLContext) -> None:
+    def choose(self, connection: ssl.SSLObject, _: str | None, __: ssl.SSLContext) -> None:
+        """Let a connection use what the files hold now."""
         try:
-            if self._now() == self._seen:
-                return
-            self.load(context)
+            seen = self._now()
+            if seen != self._seen:
+                self.context = self._read()
+                self._seen = seen
+                _LOG.info("read the certificate again from %s", self._paths[0])
         except (OSError, ValueError) as error:
             # Half of a renewal: the old pair serves on, and the next handshake looks again.
             _LOG.warning("the renewed certificate cannot be used yet: %s", error)
-        else:
-            _LOG.info("read the certificate again from %s", self._paths[0])
+        connection.context = self.context
+
+    def _read(self) -> ssl.SSLContext:
+        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        certificate, key = self._paths
+        context.load_cert_chain(certificate, key, password=_no_password)
+        return context
 
     def _now(self) -> list[tuple[int, int]]:
         return [(status.st_ino, status.st_mtime_ns) for status in map(Path.stat, self._paths)]

