@@ -4,90 +4,57 @@ Handlers that compute run in threads; only reading a body and waiting for its co
 asynchronous. Every error is JSON: `error` says what is wrong, `next` what to do.
 """
 
-import asyncio
-from collections.abc import Callable
-from dataclasses import asdict
 from http import HTTPStatus
+from importlib.metadata import version
 
 from starlette.applications import Starlette
-from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
-from headway.collector import incident_api, node_api, otlp, window_api
-from headway.collector.access import TokenBook
-from headway.collector.answers import body_of, error_answer, service_of
-from headway.collector.curve import step_curve
+from headway.collector import openapi, otlp_api
+from headway.collector.access import Access, TokenBook
+from headway.collector.answers import error_answer, service_of
+from headway.collector.endpoints import ENDPOINTS
 from headway.collector.exposition import exposition
 from headway.collector.ingest import Busy
-from headway.collector.ledgers import LedgerFailed, NoSuchRun, Snapshot
-from headway.collector.own_events import OwnEvents
+from headway.collector.ledgers import LedgerFailed, NoSuchRun
+from headway.collector.limits import Patience
 from headway.collector.service import Service
+from headway.collector.serving import route
 from headway.collector.token_check import TokenCheck
-from headway.report import interval_objects
-
-_DEFAULT_POINTS = 2000
-_MOST_POINTS = 100_000
-_QUARANTINE_SHOWN = 100
+from headway.storage.reading import TooSlow
 
 
 def application(service: Service) -> Starlette:
     """Return the ASGI application of a service, which is started and closed elsewhere."""
     app = Starlette(
         routes=[
-            Route("/v1/logs", take_logs, methods=["POST"]),
+            *otlp_api.routes(),
             Route("/healthz", healthz),
             Route("/readyz", readyz),
             Route("/metrics", metrics),
             Route("/api/v1/clock", clock),
-            Route("/api/v1/runs", runs),
-            Route("/api/v1/quarantine", quarantine),
-            # A run's name may hold a slash, so it is matched as a path.
-            Route("/api/v1/runs/{run:path}/report", run_report),
-            Route("/api/v1/runs/{run:path}/intervals", run_intervals),
-            Route("/api/v1/runs/{run:path}/steps", run_steps),
-            *window_api.routes(),
-            *incident_api.routes(),
-            *node_api.routes(),
+            Route("/api/v1/access", access),
+            Route("/openapi.json", openapi_document),
+            *(route(endpoint) for endpoint in ENDPOINTS),
         ],
         middleware=[
             Middleware(TokenCheck, book=TokenBook(service.settings.tokens, service.settings.token)),
+            Middleware(Patience, seconds=service.settings.request_timeout),
         ],
         exception_handlers={
             HTTPException: _http_error,
             NoSuchRun: _no_such_run,
             LedgerFailed: _ledger_failed,
             Busy: _busy,
+            TooSlow: _busy,
         },
     )
     app.state.service = service
-    app.state.own_events = OwnEvents(service.clock)
     return app
-
-
-async def take_logs(request: Request) -> Response:
-    """Store or quarantine the records of one OTLP request; 200 only once that is durable."""
-    service = service_of(request)
-    content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    try:
-        committer = service.committer
-        decoded = await run_in_threadpool(
-            otlp.decode,
-            await body_of(request, service.settings.body_limit),
-            content_type=content_type,
-            encoding=request.headers.get("content-encoding", "").strip().lower(),
-            limit=service.settings.body_limit,
-            received=service.clock(),
-        )
-        await asyncio.wrap_future(committer.submit(decoded))
-    except otlp.MalformedRequest as error:
-        return error_answer(HTTPStatus.BAD_REQUEST, error, "Do not send this request again.")
-    except otlp.TooLarge as error:
-        return error_answer(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, error, "Send smaller batches.")
-    return Response(otlp.response(decoded, content_type), media_type=content_type)
 
 
 def healthz(_: Request) -> Response:
@@ -114,52 +81,16 @@ async def clock(request: Request) -> Response:
     return JSONResponse({"time": service_of(request).clock()})
 
 
-def runs(request: Request) -> Response:
-    """Answer with the summary of every run, the newest first."""
-    snapshots = service_of(request).ledgers.snapshots()
-    return JSONResponse({"runs": [snapshot.summary for snapshot in snapshots]})
+async def access(request: Request) -> Response:
+    """Answer with what the sender's token allows, and the collector's version."""
+    found: Access = request.state.access
+    answer = {"name": found.name, "scopes": sorted(found.scopes), "run": found.run}
+    return JSONResponse({**answer, "version": version("headway")})
 
 
-def quarantine(request: Request) -> Response:
-    """Answer with the newest records that were refused, and why."""
-    records = service_of(request).store.quarantined(_QUARANTINE_SHOWN)
-    return JSONResponse({"records": [asdict(record) for record in records]})
-
-
-def run_report(request: Request) -> Response:
-    """Answer with the report of one run."""
-    return _answer(request, lambda snapshot: snapshot.report)
-
-
-def run_intervals(request: Request) -> Response:
-    """Answer with the intervals of one run's ledger."""
-    return _answer(
-        request,
-        lambda snapshot: {"intervals": interval_objects(snapshot.ledger.intervals())},
-    )
-
-
-def run_steps(request: Request) -> Response:
-    """Answer with the step curve of one run, thinned to `points`."""
-    asked = request.query_params.get("points", str(_DEFAULT_POINTS))
-    if not asked.isdecimal() or not 2 <= int(asked) <= _MOST_POINTS:
-        return error_answer(
-            HTTPStatus.BAD_REQUEST,
-            f"points must be a number from 2 to {_MOST_POINTS}, got {asked!r}",
-            f"Leave it out for {_DEFAULT_POINTS}.",
-        )
-    return _answer(
-        request,
-        lambda snapshot: {"points": step_curve(snapshot.ledger.intervals(), int(asked))},
-    )
-
-
-def _answer(request: Request, content: Callable[[Snapshot], object]) -> Response:
-    snapshot = service_of(request).ledgers.snapshot(request.path_params["run"])
-    headers = {"ETag": f'"{snapshot.version}"'}
-    if request.headers.get("if-none-match") == headers["ETag"]:
-        return Response(status_code=HTTPStatus.NOT_MODIFIED, headers=headers)
-    return JSONResponse(content(snapshot), headers=headers)
+def openapi_document(_: Request) -> Response:
+    """Answer with the description of the read API for programs."""
+    return JSONResponse(openapi.document())
 
 
 def _no_such_run(_: Request, error: Exception) -> Response:

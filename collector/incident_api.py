@@ -4,132 +4,126 @@ What a person says becomes an event of the run, stored before it is answered; th
 stays beside it.
 """
 
-import json
-from http import HTTPStatus
-from typing import Any
+from dataclasses import dataclass
+from http import HTTPMethod
+from typing import Annotated, Any
 
-from starlette.concurrency import run_in_threadpool
-from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
-from starlette.routing import Route
-
-from headway.collector.answers import bad_request, body_of, error_answer, service_of
-from headway.collector.otlp import TooLarge
-from headway.collector.own_events import OwnEvents
+from headway.collector import schemas
+from headway.collector.endpoint import Answer, Asked, Endpoint, NotKnown
+from headway.collector.paging import Cursor, Limit, page
+from headway.collector.schemas import list_of, object_of
+from headway.collector.service import Service
 from headway.events import CAUSES, Event, IncidentAcknowledged, IncidentCorrected
 from headway.incidents.finding import WEEK
 
-_LARGEST = 64 * 1024
-"""Most bytes of what a person says."""
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageOfIncidents:
+    """A question about many incidents."""
+
+    run: Annotated[str | None, Asked(sentence="Only those of this run, by its id or its name.")] = (
+        None
+    )
+    state: Annotated[
+        str | None, Asked(sentence="Only those in this state.", choices=("open", "closed"))
+    ] = None
+    cause: Annotated[
+        str | None, Asked(sentence="Only those of this cause.", choices=tuple(CAUSES))
+    ] = None
+    node: Annotated[str | None, Asked(sentence="Only those that suspect this node.")] = None
+    since: Annotated[int | None, Asked(sentence="Only those opened at it or later, UTC ns.")] = None
+    until: Annotated[int | None, Asked(sentence="Only those opened before it, UTC ns.")] = None
+    limit: Limit = 100
+    cursor: Cursor = None
 
 
-class _Refused(ValueError):  # noqa: N818  # the condition reads as a name
-    """A judgement that cannot be recorded; says why and what to do."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OneIncident:
+    """A question about one incident."""
 
-    def __init__(self, sentence: str, next_step: str) -> None:
-        super().__init__(sentence)
-        self.next_step = next_step
-
-
-def routes() -> list[Route]:
-    """Return the routes; they expect `own_events` in the application's state."""
-    return [
-        Route("/api/v1/incidents", incidents),
-        Route("/api/v1/incidents/{incident}", incident),
-        Route("/api/v1/incidents/{incident}/cause", correct, methods=["POST"]),
-        Route("/api/v1/incidents/{incident}/ack", acknowledge, methods=["POST"]),
-    ]
+    incident: Annotated[str, Asked(sentence="Identity of the incident.")]
 
 
-def incidents(request: Request) -> Response:
-    """Answer with the incidents of one run (`run`) or of all runs, the newest first."""
-    ledgers = service_of(request).ledgers
-    run = request.query_params.get("run")
-    snapshots = ledgers.snapshots() if run is None else [ledgers.snapshot(run)]
-    found = [
-        _of(request, snapshot.report, one)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Acknowledgement(OneIncident):
+    """Somebody takes charge of an incident."""
+
+    author: Annotated[str, Asked(sentence="Say who you are.", example="Ada")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Correction(Acknowledgement):
+    """Somebody gives an incident another cause."""
+
+    cause: Annotated[str, Asked(sentence="The cause that it had.", choices=tuple(CAUSES))]
+    reason: Annotated[str | None, Asked(sentence="Say why in words, or leave it out.")] = None
+
+
+def incidents(service: Service, asked: PageOfIncidents) -> Answer:
+    """Incidents of all runs or of one, the newest first."""
+    ledgers = service.ledgers
+    snapshots = ledgers.snapshots() if asked.run is None else [ledgers.snapshot(asked.run)]
+    meant = [
+        (snapshot.report, one)
         for snapshot in snapshots
         for one in _all(snapshot.report)
+        if _meant(one, asked)
     ]
-    found.sort(key=lambda one: -int(one["opened"]))
-    return JSONResponse({"incidents": found})
+    shown, after = page(meant, lambda item: (-item[1]["opened"], item[1]["incident"]), asked)
+    found = [_of(service, report, one) for report, one in shown]
+    return Answer(content=lambda: {"incidents": found, "next": after})
 
 
-def incident(request: Request) -> Response:
-    """Answer with one incident."""
-    identity = request.path_params["incident"]
-    found = _find(request, identity)
-    return _unknown(identity) if found is None else JSONResponse(found)
+def incident(service: Service, asked: OneIncident) -> Answer:
+    """One incident with its evidence."""
+    found = _find(service, asked.incident)
+    return Answer(content=lambda: found)
 
 
-async def correct(request: Request) -> Response:
-    """Record the cause that a person gives, and answer with the incident as it now reads."""
-    return await _record(request, _corrected)
+def correct(service: Service, asked: Correction) -> Answer:
+    """Record the cause that a person gives an incident; answers with it as it now reads."""
+    event = IncidentCorrected(
+        incident=asked.incident,
+        cause=asked.cause,
+        author=asked.author.strip(),
+        reason=None if asked.reason is None else asked.reason.strip(),
+    )
+    return _recorded(service, asked.incident, event)
 
 
-async def acknowledge(request: Request) -> Response:
-    """Record who took charge, and answer with the incident as it now reads."""
-    return await _record(request, _acknowledged)
+def acknowledge(service: Service, asked: Acknowledgement) -> Answer:
+    """Record who takes charge of an incident; answers with it as it now reads."""
+    event = IncidentAcknowledged(incident=asked.incident, author=asked.author.strip())
+    return _recorded(service, asked.incident, event)
 
 
-async def _record(request: Request, build: Any) -> Response:
-    identity = request.path_params["incident"]
-    try:
-        said = json.loads(await body_of(request, _LARGEST))
-        event: Event = build(identity, said)
-    except TooLarge as error:
-        return error_answer(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, error, "Say it shorter.")
-    except _Refused as error:
-        return bad_request(error, error.next_step)
-    except ValueError as error:
-        return bad_request(
-            f"the body is no JSON: {error}", 'Send an object like {"author": "Ada"}.'
-        )
-    return await run_in_threadpool(_store, request, identity, event)
+def _recorded(service: Service, identity: str, event: Event) -> Answer:
+    run = _find(service, identity)["run"]
+    service.own_events.record(service.committer, run, event)
+    found = _find(service, identity, run)
+    return Answer(content=lambda: found)
 
 
-def _store(request: Request, identity: str, event: Event) -> Response:
-    found = _find(request, identity)
-    if found is None:
-        return _unknown(identity)
-    own_events: OwnEvents = request.app.state.own_events
-    own_events.record(service_of(request).committer, found["run"], event)
-    return JSONResponse(_find(request, identity, found["run"]))
-
-
-def _corrected(identity: str, said: object) -> Event:
-    cause = _text(said, "cause", f"Choose one of: {', '.join(CAUSES)}.")
-    if cause not in CAUSES:
-        raise _Refused(f"unknown cause {cause!r}", f"Choose one of: {', '.join(CAUSES)}.")
-    return IncidentCorrected(
-        incident=identity,
-        cause=cause,
-        author=_text(said, "author", "Say who you are."),
-        reason=_text(said, "reason", "Say why in words, or leave it out.", optional=True),
+def _meant(one: dict[str, Any], asked: PageOfIncidents) -> bool:
+    return (
+        (asked.state is None or one["state"] == asked.state)
+        and (asked.cause is None or one["cause"] == asked.cause)
+        and (asked.node is None or one["suspect_node"] == asked.node)
+        and (asked.since is None or one["opened"] >= asked.since)
+        and (asked.until is None or one["opened"] < asked.until)
     )
 
 
-def _acknowledged(identity: str, said: object) -> Event:
-    return IncidentAcknowledged(incident=identity, author=_text(said, "author", "Say who you are."))
-
-
-def _text(said: object, name: str, next_step: str, optional: bool = False) -> Any:
-    """Return a text of the request's object; None if it is optional and not there."""
-    value = said.get(name) if isinstance(said, dict) else None
-    if value is None and optional:
-        return None
-    if not isinstance(value, str) or not value.strip():
-        raise _Refused(f"{name} must be a text, got {value!r:.80}", next_step)
-    return value.strip()
-
-
-def _find(request: Request, identity: str, run: str | None = None) -> dict[str, Any] | None:
-    ledgers = service_of(request).ledgers
+def _find(service: Service, identity: str, run: str | None = None) -> dict[str, Any]:
+    ledgers = service.ledgers
     for snapshot in ledgers.snapshots() if run is None else [ledgers.snapshot(run)]:
         for one in _all(snapshot.report):
             if one["incident"] == identity:
-                return _of(request, snapshot.report, one)
-    return None
+                return _of(service, snapshot.report, one)
+    raise NotKnown(
+        f"no incident {identity!r} is known here",
+        "List those of a run with `headway incidents RUN`.",
+    )
 
 
 def _all(report: dict[str, Any]) -> list[dict[str, Any]]:
@@ -137,11 +131,11 @@ def _all(report: dict[str, Any]) -> list[dict[str, Any]]:
     return found
 
 
-def _of(request: Request, report: dict[str, Any], one: dict[str, Any]) -> dict[str, Any]:
+def _of(service: Service, report: dict[str, Any], one: dict[str, Any]) -> dict[str, Any]:
     """Return an incident with its run, and how often its GPU was to blame in any run's week."""
     gpu, opened, repeats = one["suspect_gpu"], one["opened"], None
     if one["gpu_repeats"] is not None:
-        histories = service_of(request).node_histories
+        histories = service.node_histories
         repeats = histories.incidents_of_gpu(one["suspect_node"], gpu, opened - WEEK, opened)
     return {
         **one,
@@ -151,9 +145,25 @@ def _of(request: Request, report: dict[str, Any], one: dict[str, Any]) -> dict[s
     }
 
 
-def _unknown(identity: str) -> JSONResponse:
-    return error_answer(
-        HTTPStatus.NOT_FOUND,
-        f"no incident {identity!r} is known here",
-        "List those of a run with `headway incidents RUN`.",
-    )
+_ONE = "/api/v1/incidents/{incident}"
+ENDPOINTS = (
+    Endpoint(
+        method=HTTPMethod.GET,
+        path="/api/v1/incidents",
+        handler=incidents,
+        result=object_of(incidents=list_of(schemas.INCIDENT_OF_RUN), next=schemas.NEXT),
+    ),
+    Endpoint(method=HTTPMethod.GET, path=_ONE, handler=incident, result=schemas.INCIDENT_OF_RUN),
+    Endpoint(
+        method=HTTPMethod.POST,
+        path=f"{_ONE}/cause",
+        handler=correct,
+        result=schemas.INCIDENT_OF_RUN,
+    ),
+    Endpoint(
+        method=HTTPMethod.POST,
+        path=f"{_ONE}/ack",
+        handler=acknowledge,
+        result=schemas.INCIDENT_OF_RUN,
+    ),
+)

@@ -162,6 +162,11 @@ class Ledgers:
         with self._lock:
             return self._feed.nodes()
 
+    def runs(self) -> list[str]:
+        """Return the ids of all runs."""
+        with self._lock:
+            return list(self._runs)
+
     def snapshot(self, run: str) -> Snapshot:
         """Return the current ledger of a run, given by its id or, the newest of it, by its name.
 

@@ -1,35 +1,54 @@
 """Nodes over HTTP: how often each failed, what that cost, and how to keep new work off it."""
 
-from http import HTTPStatus
+from dataclasses import dataclass
+from http import HTTPMethod
+from typing import Annotated
 
-from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
-from starlette.routing import Route
-
-from headway.collector.answers import error_answer, service_of
-
-
-def routes() -> list[Route]:
-    """Return the routes."""
-    return [
-        Route("/api/v1/nodes", nodes),
-        Route("/api/v1/nodes/{node}", node),
-    ]
+from headway.collector import schemas
+from headway.collector.endpoint import Answer, Asked, Endpoint, NotKnown
+from headway.collector.schemas import list_of, object_of
+from headway.collector.service import Service
 
 
-def nodes(request: Request) -> Response:
-    """Answer with every node, the one that fails most first."""
-    return JSONResponse(service_of(request).node_histories.all())
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AllNodes:
+    """A question about every node."""
 
 
-def node(request: Request) -> Response:
-    """Answer with one node, its GPUs and its runs."""
-    name = request.path_params["node"]
-    found = service_of(request).node_histories.one(name)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OneNode:
+    """A question about one node."""
+
+    node: Annotated[str, Asked(sentence="Name of the node.")]
+
+
+def nodes(service: Service, _asked: AllNodes) -> Answer:
+    """Every node, the one that fails most first, and the rate of the fleet."""
+    found = service.node_histories.all()
+    return Answer(content=lambda: found)
+
+
+def node(service: Service, asked: OneNode) -> Answer:
+    """One node with its GPUs, its runs and its health around them."""
+    found = service.node_histories.one(asked.node)
     if found is None:
-        return error_answer(
-            HTTPStatus.NOT_FOUND,
-            f"nothing is known of a node {name!r}",
-            "List the nodes with `headway nodes`.",
+        raise NotKnown(
+            f"nothing is known of a node {asked.node!r}", "List the nodes with `headway nodes`."
         )
-    return JSONResponse(found)
+    return Answer(content=lambda: found)
+
+
+ENDPOINTS = (
+    Endpoint(
+        method=HTTPMethod.GET,
+        path="/api/v1/nodes",
+        handler=nodes,
+        result=object_of(nodes=list_of(schemas.NODE), fleet=schemas.NODE_RATE),
+    ),
+    Endpoint(
+        method=HTTPMethod.GET,
+        path="/api/v1/nodes/{node}",
+        handler=node,
+        result={**schemas.NODE},
+    ),
+)

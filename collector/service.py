@@ -5,9 +5,12 @@ import threading
 from collections.abc import Callable, Sequence
 
 from headway.collector.ingest import Busy, Committer
+from headway.collector.intake import Intake
 from headway.collector.ledgers import Ledgers
 from headway.collector.node_clocks import NodeClocks
 from headway.collector.node_histories import NodeHistories
+from headway.collector.own_events import OwnEvents
+from headway.collector.recovery import Recoveries
 from headway.events import Envelope
 from headway.settings import CollectorSettings
 from headway.storage.store import EventStore
@@ -27,7 +30,10 @@ class Service:
         self.store = store
         self.settings = settings
         self.clock = clock
+        self.intake = Intake(settings.queue_limit)
         self.node_clocks = NodeClocks()
+        self.recoveries = Recoveries()
+        self.own_events = OwnEvents(clock)
         self._ledgers = Ledgers(clock)
         self._node_histories = NodeHistories(self._ledgers, self.node_clocks, store, clock)
         self._committer: Committer | None = None
@@ -96,7 +102,7 @@ class Service:
             on_failed()
             return
         if not self._stopping.is_set():
-            self._committer = Committer(self.store, self.settings, self._publish)
+            self._committer = Committer(self.store, self.settings, self._publish, self.clock)
             on_ready()
 
     def _rebuild(self) -> None:
@@ -113,3 +119,4 @@ class Service:
     def _publish(self, envelopes: Sequence[Envelope]) -> None:
         self._ledgers.add(envelopes)
         self.node_clocks.add(envelopes)
+        self.recoveries.add(envelopes)

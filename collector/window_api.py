@@ -1,76 +1,116 @@
 """Parts of a run over HTTP: a window, sliding windows, planned maintenance left out."""
 
-from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass
+from http import HTTPMethod
+from typing import Annotated
 
-from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
-from starlette.routing import Route
-
-from headway.collector.answers import bad_request, service_of
-from headway.ledger import Ledger
+from headway.collector import schemas
+from headway.collector.endpoint import Answer, Asked, BadQuestion, Endpoint
+from headway.collector.run_api import OneRun
+from headway.collector.schemas import list_of, object_of
+from headway.collector.service import Service
 from headway.window_report import sliding_report, window_report
 
 _MOST_WINDOWS = 10_000
+_LONGEST_PAIR = 39
 
 
-def routes() -> list[Route]:
-    """Return the routes; a run's name may hold a slash, so it is matched as a path."""
-    return [
-        Route("/api/v1/runs/{run:path}/window", run_window),
-        Route("/api/v1/runs/{run:path}/windows", run_windows),
-    ]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Part(OneRun):
+    """A question about parts of a run."""
+
+    exclude: Annotated[
+        tuple[str, ...],
+        Asked(
+            sentence="A stretch to leave out, as START-END in UTC ns.",
+            example="1700000000000000000-1700000060000000000",
+        ),
+    ] = ()
 
 
-def run_window(request: Request) -> Response:
-    """Answer with the ledger from `start` to `end` in UTC ns without each `exclude` (start-end)."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OneWindow(_Part):
+    """A question about the time between two moments."""
 
-    def content(ledger: Ledger) -> dict[str, Any]:
-        start = _time(request, "start", ledger.start)
-        end = _time(request, "end", ledger.closed_at)
-        return window_report(ledger, start, end, _excluded(request))
-
-    return _answer(request, content)
+    start: Annotated[int | None, Asked(sentence="Begin in UTC ns; default: the run's.")] = None
+    end: Annotated[int | None, Asked(sentence="End in UTC ns; default: the run's.")] = None
 
 
-def run_windows(request: Request) -> Response:
-    """Answer with windows of `length` ns every `step` ns, without each `exclude`."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ManyWindows(_Part):
+    """A question about windows that slide over the run."""
 
-    def content(ledger: Ledger) -> dict[str, Any]:
-        length = _time(request, "length", max(ledger.elapsed, 1))
-        step = _time(request, "step", length)
-        if step > 0 and ledger.elapsed // step > _MOST_WINDOWS:
-            raise ValueError(
-                f"step {step} cuts the run into more than {_MOST_WINDOWS} windows; "
-                f"at least {ledger.elapsed // _MOST_WINDOWS + 1} is needed"
-            )
-        return sliding_report(ledger, length, step, _excluded(request))
-
-    return _answer(request, content)
+    length: Annotated[
+        int | None, Asked(sentence="Length of a window in ns; default: the run's.", lowest=1)
+    ] = None
+    step: Annotated[
+        int | None, Asked(sentence="From one window to the next in ns; default: length.", lowest=1)
+    ] = None
 
 
-def _answer(request: Request, content: Callable[[Ledger], dict[str, Any]]) -> Response:
-    ledger = service_of(request).ledgers.snapshot(request.path_params["run"]).ledger
+def run_window(service: Service, asked: OneWindow) -> Answer:
+    """The ledger of one run between two times."""
+    snapshot = service.ledgers.snapshot(asked.run)
+    ledger = snapshot.ledger
+    start = ledger.start if asked.start is None else asked.start
+    end = ledger.closed_at if asked.end is None else asked.end
+    excluded = _excluded(asked)
     try:
-        return JSONResponse(content(ledger))
+        found = window_report(ledger, start, end, excluded)
     except ValueError as error:
-        return bad_request(error, "Times are UTC nanoseconds, lengths nanoseconds.")
+        raise BadQuestion(str(error), "Times are UTC nanoseconds.") from error
+    return Answer(content=lambda: found, version=snapshot.version)
 
 
-def _time(request: Request, name: str, default: int) -> int:
-    given = request.query_params.get(name)
-    if given is None:
-        return default
-    if not given.isdecimal() or len(given) > 19:
-        raise ValueError(f"{name} must be a number of nanoseconds, got {given!r}")
-    return int(given)
+def run_windows(service: Service, asked: ManyWindows) -> Answer:
+    """The ledger of one run in windows, the newest of which ends at the run's end."""
+    snapshot = service.ledgers.snapshot(asked.run)
+    ledger = snapshot.ledger
+    length = asked.length or max(ledger.elapsed, 1)
+    step = asked.step or length
+    if ledger.elapsed // step > _MOST_WINDOWS:
+        raise BadQuestion(
+            f"step {step} cuts the run into more than {_MOST_WINDOWS} windows",
+            f"At least {ledger.elapsed // _MOST_WINDOWS + 1} is needed.",
+        )
+    excluded = _excluded(asked)
+    try:
+        found = sliding_report(ledger, length, step, excluded)
+    except ValueError as error:
+        raise BadQuestion(str(error), "Lengths are nanoseconds.") from error
+    return Answer(content=lambda: found, version=snapshot.version)
 
 
-def _excluded(request: Request) -> list[tuple[int, int]]:
+def _excluded(asked: _Part) -> list[tuple[int, int]]:
     found = []
-    for given in request.query_params.getlist("exclude"):
+    for given in asked.exclude:
         start, _, end = given.partition("-")
-        if not (start.isdecimal() and end.isdecimal()) or len(given) > 39:
-            raise ValueError(f"exclude must be START-END in nanoseconds, got {given!r}")
+        if not (given.isascii() and start.isdecimal() and end.isdecimal()) or (
+            len(given) > _LONGEST_PAIR
+        ):
+            raise BadQuestion(
+                f"exclude must be START-END in nanoseconds, got {given!r:.80}",
+                "Times are UTC nanoseconds.",
+            )
         found.append((int(start), int(end)))
     return found
+
+
+_OF_WINDOWS = {"run": schemas.TEXT, "as_of": schemas.INTEGER}
+ENDPOINTS = (
+    Endpoint(
+        method=HTTPMethod.GET,
+        path="/api/v1/runs/{run}/window",
+        handler=run_window,
+        result={
+            **schemas.WINDOW,
+            "properties": {**schemas.WINDOW["properties"], **_OF_WINDOWS},
+        },
+    ),
+    Endpoint(
+        method=HTTPMethod.GET,
+        path="/api/v1/runs/{run}/windows",
+        handler=run_windows,
+        result=object_of(**_OF_WINDOWS, windows=list_of(schemas.WINDOW)),
+    ),
+)

@@ -12,7 +12,7 @@ from typing import Any
 
 import duckdb
 
-LONGEST = 100_000
+LONGEST = 50_000
 """Most characters of a statement."""
 TABLE_FUNCTIONS = frozenset({"generate_series", "json_each", "json_tree", "range", "unnest"})
 """What may stand in FROM beside views; all others read files, settings or the catalog."""

@@ -86,11 +86,11 @@ def test_sliding_windows_are_served(collector: Running) -> None:
 @pytest.mark.parametrize(
     ("path", "query", "sentence"),
     [
-        ("window", {"start": "noon"}, "start must be a number of nanoseconds, got 'noon'"),
+        ("window", {"start": "noon"}, "start must be a number from 0 to 9223372036854775807"),
         ("window", {"start": 20, "end": 10}, "cannot end at 10 before it starts at 20"),
         ("window", {"exclude": "5"}, "exclude must be START-END in nanoseconds, got '5'"),
         ("windows", {"length": 5, "step": 1}, "cuts the run into more than 10000 windows"),
-        ("windows", {"length": 0, "step": 10**12}, "length and step must be positive"),
+        ("windows", {"length": 0, "step": 10**12}, "length must be a number from 1 to"),
     ],
 )
 def test_a_wrong_window_is_refused_in_words(

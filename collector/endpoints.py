@@ -1,0 +1,22 @@
+"""Every endpoint of the read API, in the order of the reference page."""
+
+from headway.collector import (
+    fleet_api,
+    incident_api,
+    node_api,
+    record_api,
+    run_api,
+    sql_api,
+    window_api,
+)
+from headway.collector.endpoint import Endpoint
+
+ENDPOINTS: tuple[Endpoint, ...] = (
+    *fleet_api.ENDPOINTS,
+    *run_api.ENDPOINTS,
+    *window_api.ENDPOINTS,
+    *incident_api.ENDPOINTS,
+    *node_api.ENDPOINTS,
+    *record_api.ENDPOINTS,
+    *sql_api.ENDPOINTS,
+)

@@ -1,0 +1,127 @@
+"""Guarded SQL over HTTP; what may run is decided in `headway.storage.sql_guard`."""
+
+import base64
+import math
+from dataclasses import dataclass
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from http import HTTPMethod
+from typing import Annotated, Any
+from uuid import UUID
+
+from headway.collector import schemas
+from headway.collector.endpoint import Answer, Asked, Endpoint
+from headway.collector.schemas import list_of, object_of
+from headway.collector.service import Service
+from headway.storage.sql_guard import LONGEST
+from headway.storage.sql_session import MOST_ROWS
+from headway.storage.views import readable
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SqlQuestion:
+    """One statement."""
+
+    sql: Annotated[
+        str,
+        Asked(
+            sentence=f"One SELECT or EXPLAIN of at most {LONGEST} characters.",
+            example="SELECT run, training_goodput_low FROM v_runs",
+        ),
+    ]
+    limit: Annotated[int, Asked(sentence="Most rows.", lowest=1, highest=MOST_ROWS)] = 10_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ViewQuestion:
+    """A question about what can be asked."""
+
+
+def sql(service: Service, asked: SqlQuestion) -> Answer:
+    """The answer to one SQL statement over the documented views."""
+    answer = service.store.reading.sql.ask(asked.sql, asked.limit)
+    names = answer.table.schema.names
+
+    def content() -> dict[str, Any]:
+        columns = [column.to_pylist() for column in answer.table.columns]
+        return {
+            "columns": [
+                {"name": field.name, "type": str(field.type)} for field in answer.table.schema
+            ],
+            "rows": [[plain(value) for value in row] for row in zip(*columns, strict=True)],
+            "truncated": answer.truncated,
+            "seconds": answer.seconds,
+        }
+
+    def table() -> Any:
+        # Names of an answer need not differ, and not every reader of Arrow allows for that.
+        unique = [
+            name if names.index(name) == place else f"{name}_{place + 1}"
+            for place, name in enumerate(names)
+        ]
+        said = {"truncated": str(answer.truncated).lower(), "seconds": f"{answer.seconds:.6f}"}
+        return answer.table.rename_columns(unique).replace_schema_metadata(said)
+
+    return Answer(content=content, table=table)
+
+
+def views(_service: Service, _asked: ViewQuestion) -> Answer:
+    """What SQL can read: every view with its columns and what they say."""
+    found = [
+        {
+            "name": name,
+            "columns": [
+                {"name": column, "sentence": sentence} for column, sentence in columns.items()
+            ],
+        }
+        for name, columns in readable().items()
+    ]
+    return Answer(content=lambda: {"views": found})
+
+
+def plain(value: Any) -> Any:
+    """Return a value of an answer as JSON can say it; numbers that are none are unknown."""
+    match value:
+        case None | bool() | int() | str():
+            return value
+        case float():
+            return value if math.isfinite(value) else None
+        case Decimal():
+            return int(value) if value == value.to_integral_value() else float(value)
+        case bytes():
+            return base64.b64encode(value).decode()
+        case dict():
+            return {str(name): plain(item) for name, item in value.items()}
+        case list() | tuple():
+            return [plain(item) for item in value]
+        case date() | datetime() | time():
+            return value.isoformat()
+        case timedelta() | UUID():
+            return str(value)
+    return str(value)
+
+
+_COLUMN = object_of(name=schemas.TEXT, type=schemas.TEXT)
+_VIEW = object_of(
+    name=schemas.TEXT, columns=list_of(object_of(name=schemas.TEXT, sentence=schemas.TEXT))
+)
+ENDPOINTS = (
+    Endpoint(
+        method=HTTPMethod.POST,
+        path="/api/v1/sql",
+        handler=sql,
+        result=object_of(
+            columns=list_of(_COLUMN),
+            rows=list_of(list_of(schemas.ANYTHING)),
+            truncated=schemas.FLAG,
+            seconds=schemas.NUMBER,
+        ),
+        bulk=True,
+    ),
+    Endpoint(
+        method=HTTPMethod.GET,
+        path="/api/v1/views",
+        handler=views,
+        result=object_of(views=list_of(_VIEW)),
+    ),
+)
