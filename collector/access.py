@@ -22,7 +22,7 @@ _LOG = logging.getLogger(__name__)
 
 OPEN_PATHS = ("/healthz", "/readyz")
 """What everybody may ask."""
-_FOR_ANY_TOKEN = ("/api/v1/clock",)
+_FOR_ANY_TOKEN = ("/api/v1/clock", "/api/v1/access")
 _READ_BY_POST = ("/api/v1/sql",)
 _READING_METHODS = ("GET", "HEAD", "OPTIONS")
 

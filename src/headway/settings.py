@@ -245,21 +245,42 @@ def load(
     Raises:
         SettingError: a value that does not fit, an unknown option in the file, a missing file.
     """
+    known = {option.name: option for option in options(declaration)}
+    given = _given(declaration, arguments or {}, os.environ if environment is None else environment)
+    return declaration(
+        **{name: _cast(known[name], value, source) for name, (value, source) in given.items()}
+    )
+
+
+def sources(
+    declaration: type[Settings], environment: Mapping[str, str] | None = None
+) -> Mapping[str, str]:
+    """Return where each setting that is not the default comes from.
+
+    Raises:
+        SettingError: as `load`, for the file.
+    """
     environment = os.environ if environment is None else environment
-    given = {name: value for name, value in (arguments or {}).items() if value is not None}
+    return {name: source for name, (_, source) in _given(declaration, {}, environment).items()}
+
+
+def _given(
+    declaration: type[Settings], arguments: Mapping[str, Any], environment: Mapping[str, str]
+) -> dict[str, tuple[Any, str]]:
+    """Return each setting that somebody gave, with who did."""
     stored = _file(declaration, environment)
-    values: dict[str, Any] = {}
+    found: dict[str, tuple[Any, str]] = {}
     for option in options(declaration):
-        if option.name in given:
-            values[option.name] = _cast(option, given[option.name], "the argument")
+        if arguments.get(option.name) is not None:
+            found[option.name] = (arguments[option.name], "the argument")
         elif option.variable in environment:
-            values[option.name] = _cast(option, environment[option.variable], option.variable)
+            found[option.name] = (environment[option.variable], option.variable)
         elif option.alias is not None and option.alias in environment:
-            values[option.name] = _cast(option, environment[option.alias], option.alias)
+            found[option.name] = (environment[option.alias], option.alias)
         elif option.name in stored:
             source = f"[{declaration.section}] of {environment[CONFIG_VARIABLE]}"
-            values[option.name] = _cast(option, stored[option.name], source)
-    return declaration(**values)
+            found[option.name] = (stored[option.name], source)
+    return found
 
 
 def _file(declaration: type[Settings], environment: Mapping[str, str]) -> Mapping[str, Any]:
