@@ -55,6 +55,8 @@ class Child:
         Raises:
             StartError: there is no such command, or it cannot be executed.
         """
+        # A parent may ignore it, which is inherited; then no child's end could be learned.
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         before = signal.pthread_sigmask(signal.SIG_BLOCK, _WAITED)
         if len(streams) == 2 and os.path.sameopenfile(1, 2):
             shared = Relay(1, told)

@@ -127,6 +127,8 @@ class Lines:
 
     def add(self, chunk: bytes) -> None:
         """Take what was written next; never raises."""
+        # A progress bar goes back to the start of its line and never ends it.
+        chunk = chunk.replace(b"\r", b"\n")
         head, newline, tail = chunk.rpartition(b"\n")
         if newline:
             whole = self._rest + head
@@ -152,7 +154,7 @@ class Lines:
     def _tell(self, line: bytes) -> None:
         if MARKS.search(line):
             try:
-                self._told(line[:LONGEST].decode("utf-8", "replace").rstrip("\r"))
+                self._told(line[:LONGEST].decode("utf-8", "replace"))
             except Exception:
                 _log.exception("a line of the command could not be read: %r", line[:LONGEST])
 

@@ -232,6 +232,19 @@ def test_signals_that_were_ignored_or_blocked_stay_so(tmp_path: Path) -> None:
     assert ended.stdout == b"1 []\n"
 
 
+def test_a_parent_that_does_not_ask_how_its_children_end_keeps_nobody_waiting(
+    tmp_path: Path,
+) -> None:
+    parent = python(
+        "import os, signal, sys\n"
+        "signal.signal(signal.SIGCHLD, signal.SIG_IGN)\n"
+        "os.execv(sys.argv[1], sys.argv[1:])\n"
+    )
+    words = headway_run(tmp_path, ["sh", "-c", "exit 4"])
+    ignored = subprocess.run([*parent, *words], env=surroundings(), timeout=PATIENCE)
+    assert ignored.returncode == 4
+
+
 def test_a_second_ctrl_c_reaches_the_command_and_each_of_them_once(
     tmp_path: Path, terminal: list[Terminal]
 ) -> None:
