@@ -22,6 +22,7 @@ COMMANDS: Mapping[str, tuple[str, ...]] = {
     "incidents": ("server",),
     "incident": ("server",),
     "nodes": ("server",),
+    "sql": ("server",),
     "collect": ("server",),
     "token": (),
     "run": ("exporter",),
@@ -30,6 +31,7 @@ COMMANDS: Mapping[str, tuple[str, ...]] = {
     "dashboard": ("server",),
     "import": ("exporter",),
     "simulate": ("exporter", "server"),
+    "doctor": (),
     "generate": ("server",),
 }
 """Every command, in the order of the help, with the extras that it needs."""
