@@ -1,5 +1,6 @@
 """`headway import kernel-log`: from a file of mixed lines to faults, printed or sent."""
 
+import gzip
 import io
 import json
 import os
@@ -152,9 +153,31 @@ def test_a_log_without_faults_says_so(tmp_path: Path, capsys: pytest.CaptureFixt
 def test_the_standard_input_is_read_like_a_file(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(MIXED.encode())))
+    pipe = io.BufferedReader(io.BytesIO(MIXED.encode()))  # type: ignore[arg-type]  # it is raw, too
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(pipe))
 
     assert printed(capsys, "-")[0]["code"] == 79
+
+
+def test_a_log_that_its_rotation_has_packed_is_read_like_a_plain_one(
+    log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    packed = tmp_path / "kern.log.2.gz"
+    packed.write_bytes(gzip.compress(log.read_bytes()))
+
+    assert printed(capsys, str(packed), "--year", "2026") == printed(
+        capsys, str(log), "--year", "2026"
+    )
+
+
+def test_a_packed_log_that_was_cut_is_refused_in_words(
+    log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    packed = tmp_path / "kern.log.2.gz"
+    packed.write_bytes(gzip.compress(log.read_bytes())[:-20])
+
+    assert cli.main(["import", "kernel-log", str(packed)]) == 2
+    assert f"cannot unpack the log '{packed}' to its end" in capsys.readouterr().err
 
 
 def test_a_sites_own_policy_judges_under_its_own_name(

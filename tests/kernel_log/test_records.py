@@ -48,6 +48,8 @@ def at(time: str) -> int:
         (f"3,1234,12500000,-,caller=T99;{XID}", BOOT + 12_500_000_000),
         (f"\x1b[32m[   12.500000] \x1b[0m\x1b[31m{XID}\x1b[0m", BOOT + 12_500_000_000),
         (f"MESSAGE={XID}", None),
+        (f"\0\0\0Sep  8 10:00:01 node-1 kernel: {XID}", at("2026-09-08T10:00:01Z")),
+        (f"\ufeffSep  8 10:00:01 node-1 kernel: {XID}", at("2026-09-08T10:00:01Z")),
         (f"[gpu-health] [WARN] GPU-7: XID: {XID}", None),
     ],
 )
@@ -99,6 +101,31 @@ def test_a_message_of_bytes_in_the_journal_is_read() -> None:
     (found,) = read(json.dumps({"_TRANSPORT": "kernel", "MESSAGE": list(XID.encode())}))
 
     assert isinstance(found.report, GpuXid)
+
+
+@pytest.mark.parametrize("before", ["\x1e", "data: "])
+def test_an_entry_is_read_in_every_form_of_json_that_keeps_it_on_a_line(before: str) -> None:
+    entry = {"__REALTIME_TIMESTAMP": "1788861601000000", "MESSAGE": XID}
+
+    (found,) = read(before + json.dumps(entry))
+
+    assert found.time == 1_788_861_601 * SECOND
+
+
+def test_a_message_of_bytes_in_the_export_format_keeps_its_time() -> None:
+    text = "NVRM: Xid (PCI:0000:01:00): 31, pid=9, name=\ufffd, MMU Fault"
+
+    (found,) = read(
+        "__CURSOR=1",
+        "__REALTIME_TIMESTAMP=1788861601000000",
+        "MESSAGE",
+        f";\0\0\0\0\0\0\0{text}",
+        "_TRANSPORT=kernel",
+        "",
+    )
+
+    assert found.time == 1_788_861_601 * SECOND
+    assert found.line == f"MESSAGE={text}"
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,12 @@
 """`headway import kernel-log`: the faults in a kernel's log, united and classified."""
 
 import argparse
+import gzip
+import io
 import json
 import sys
 import time
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields
@@ -25,6 +28,8 @@ from headway.wording import UNKNOWN, counted
 
 _USED = ("endpoint", "token", "ca_file", "batch", "gpu_policy")
 _STANDARD_INPUT = "-"
+_GZIP = b"\x1f\x8b"
+"""What a packed file begins with."""
 _SECOND = 10**9
 _EARLIEST_YEAR, _LATEST_YEAR = 1970, 2261
 """Years whose nanoseconds fit into 64 bits."""
@@ -36,9 +41,9 @@ def add(formats: Any) -> None:
         "kernel-log",
         help="GPU faults and memory kills in a kernel's log",
         description="Read a kernel's log (dmesg, syslog, journalctl as text, JSON or export, or "
-        "records of /dev/kmsg, also mixed) and print the GPU faults and the processes killed for "
-        "memory in it. Lines that say the same within a burst are one fault. A time that a line "
-        "does not say and that no option fills in stays unknown.",
+        "records of /dev/kmsg, also mixed, also packed by gzip) and print the GPU faults and the "
+        "processes killed for memory in it. Lines that say the same within a burst are one fault. "
+        "A time that a line does not say and that no option fills in stays unknown.",
     )
     parser.add_argument(
         "file", metavar="FILE", help=f"The log; {_STANDARD_INPUT} is the standard input."
@@ -149,9 +154,21 @@ def _device(report: Report) -> str | None:
 @contextmanager
 def _opened(name: str) -> Iterator[tuple[IO[str], int]]:
     """Open the log; the number is the UTC ns after which no line can have been written."""
+    with _bytes(name) as (log, newest):
+        try:
+            yield _text(log), newest
+        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+            raise Refusal(
+                f"cannot unpack the log {name!r} to its end: {error}",
+                "copy it again, or pipe what is left: zcat FILE | headway import kernel-log "
+                f"{_STANDARD_INPUT}",
+            ) from error
+
+
+@contextmanager
+def _bytes(name: str) -> Iterator[tuple[IO[bytes], int]]:
     if name == _STANDARD_INPUT:
-        sys.stdin.reconfigure(errors="replace")  # type: ignore[union-attr]  # a TextIOWrapper
-        yield sys.stdin, time.time_ns()
+        yield sys.stdin.buffer, time.time_ns()
         return
     path = Path(name)
     if path.is_char_device():
@@ -160,7 +177,7 @@ def _opened(name: str) -> Iterator[tuple[IO[str], int]]:
             f"pipe what is in it: dmesg | headway import kernel-log {_STANDARD_INPUT}",
         )
     try:
-        log = path.open(encoding="utf-8", errors="replace", newline="\n")
+        log = path.open("rb")
     except OSError as error:
         raise Refusal(
             f"cannot read the log {name!r}: {error.strerror}",
@@ -169,6 +186,13 @@ def _opened(name: str) -> Iterator[tuple[IO[str], int]]:
         ) from error
     with log:
         yield log, path.stat().st_mtime_ns
+
+
+def _text(log: IO[bytes]) -> IO[str]:
+    """Return a log as text, unpacked where its rotation packed it."""
+    packed = log.peek(len(_GZIP)).startswith(_GZIP)  # type: ignore[attr-defined]  # is buffered
+    plain = gzip.GzipFile(fileobj=log) if packed else log
+    return io.TextIOWrapper(plain, encoding="utf-8", errors="replace", newline="\n")
 
 
 def _year(given: str | None) -> int | None:

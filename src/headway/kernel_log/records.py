@@ -30,6 +30,14 @@ _KMSG = re.compile(r"(\d{1,6}),(\d{1,20}),(\d{1,20}),[^;]{0,100};(.*)", re.DOTAL
 _ESCAPE = re.compile(r"\\x([0-9a-f]{2})")
 _COLOUR = re.compile(r"\x1b\[[0-9;]{0,20}m")
 _FIELD = re.compile(r"([A-Z0-9_]{1,64})=")
+_BYTES_FIELD = re.compile(r"[A-Z0-9_]{1,64}")
+_SIZE = 8
+"""Bytes that give the size of a field's value in the journal's export format."""
+_NO_TEXT = "\0\ufeff\x1e"
+"""What stands before a line and is no part of it: what a crash left in the file, the mark of the
+encoding, and the sign that begins an entry in a sequence of JSON texts."""
+_EVENT = "data: "
+"""What begins an entry in a stream of server-sent events."""
 _REPEATED = re.compile(r"message repeated (\d{1,7}) times: \[\s*$")
 _EMPTY = re.compile(r"\[\s{0,64}\]")
 _KERNEL_TAG = re.compile(r"(?:\S{1,255}\s{1,8})?kernel:")
@@ -59,16 +67,26 @@ class Records:
     def __init__(self) -> None:
         self._entry: dict[str, str] | None = None
         """Fields of the journal entry that is being read."""
+        self._bytes: str | None = None
+        """Its field whose value is the next line, as it is no plain text."""
 
     def feed(self, line: str) -> list[Message]:
         """Return the messages that a line completes, with or without its end of line."""
-        line = line.rstrip("\r\n")[:LONGEST_LINE]
+        line = line.rstrip("\r\n")
+        if self._bytes is not None:
+            name, self._bytes = self._bytes, None
+            self._keep(name, line[_SIZE:][:LONGEST_LINE])
+            return []
+        line = line.lstrip(_NO_TEXT)[:LONGEST_LINE]
         if "\x1b" in line:
             line = _COLOUR.sub("", line)
         field = _FIELD.match(line)
         if self._entry is not None:
             if field is not None and field[1] != "__CURSOR":
                 self._keep(field[1], line[field.end() :])
+                return []
+            if _BYTES_FIELD.fullmatch(line):
+                self._bytes = line
                 return []
             finished = self.finish()
             if field is None and not line:
@@ -82,7 +100,7 @@ class Records:
 
     def finish(self) -> list[Message]:
         """Return the message of an entry that the end of the log has completed."""
-        entry, self._entry = self._entry, None
+        entry, self._entry, self._bytes = self._entry, None, None
         return [] if entry is None else of_journal(entry, f"MESSAGE={entry.get('MESSAGE', '')}")
 
     def _keep(self, name: str, value: str) -> None:
@@ -91,6 +109,7 @@ class Records:
 
 
 def _of_line(line: str) -> list[Message]:
+    line = line.removeprefix(_EVENT)
     if line.startswith("{"):
         return _of_json(line)
     if line[:1].isdigit():
