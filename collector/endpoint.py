@@ -59,7 +59,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Endpoint:
-    """One endpoint; `handler` is called in a thread, with the service and what was asked."""
+    """One endpoint; `handler` is called in a thread, with the service and what is asked."""
 
     method: HTTPMethod
     path: str
@@ -70,8 +70,7 @@ class Endpoint:
     @property
     def declaration(self) -> type:
         """Return the dataclass of what may be asked."""
-        hints = typing.get_type_hints(self.handler)
-        found: type = hints[next(name for name in hints if name not in ("service", "return"))]
+        found: type = typing.get_type_hints(self.handler)["asked"]
         return found
 
     @property

@@ -94,7 +94,7 @@ class HealthQuestion:
     """A question about the collector."""
 
 
-def health(service: Service, _asked: HealthQuestion) -> Answer:
+def health(service: Service, asked: HealthQuestion) -> Answer:
     """How the collector is: what arrived, what became of it, and what is missing."""
     committer = service.committer
     found = {

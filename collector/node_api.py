@@ -22,7 +22,7 @@ class OneNode:
     node: Annotated[str, Asked(sentence="Name of the node.")]
 
 
-def nodes(service: Service, _asked: AllNodes) -> Answer:
+def nodes(service: Service, asked: AllNodes) -> Answer:
     """Every node, the one that fails most first, and the rate of the fleet."""
     found = service.node_histories.all()
     return Answer(content=lambda: found)

@@ -8,7 +8,8 @@ from typing import Any
 from headway.collector import schemas
 from headway.collector.endpoint import Endpoint, Parameter, parameters
 from headway.collector.endpoints import ENDPOINTS
-from headway.collector.serving import ARROW, FORMAT, FORMATS
+from headway.collector.serving import FORMAT, FORMATS
+from headway.storage.client import ARROW
 
 _JSON = "application/json"
 _ALWAYS = (

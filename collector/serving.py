@@ -19,10 +19,10 @@ from starlette.routing import Route
 from headway.collector.answers import bad_request, body_of, error_answer, service_of
 from headway.collector.endpoint import Answer, BadQuestion, Endpoint, NotKnown, understood
 from headway.collector.otlp.bodies import TooLarge
+from headway.storage.client import ARROW
 from headway.storage.sql_guard import SqlRefused
 from headway.storage.sql_session import TooManyQueries
 
-ARROW = "application/vnd.apache.arrow.stream"
 FORMATS = ("json", "arrow")
 FORMAT = "format"
 LARGEST_BODY = 64 * 1024

@@ -65,7 +65,7 @@ def sql(service: Service, asked: SqlQuestion) -> Answer:
     return Answer(content=content, table=table)
 
 
-def views(_service: Service, _asked: ViewQuestion) -> Answer:
+def views(service: Service, asked: ViewQuestion) -> Answer:
     """What SQL can read: every view with its columns and what they say."""
     found = [
         {

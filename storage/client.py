@@ -6,12 +6,21 @@ Every error is one sentence with the next step, ready to be shown to a person.
 import ssl
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import quote
 
 import httpx
 
 from headway.settings import ClientSettings, SettingError
+
+if TYPE_CHECKING:
+    import pyarrow  # type: ignore[import-untyped]  # ships no types
+
+ARROW = "application/vnd.apache.arrow.stream"
+"""Media type of an answer in columns."""
+_ITEMS_AT_ONCE = 1_000
+_EVENTS_AT_ONCE = 10_000
+_STEPS_AT_ONCE = 1_000_000
 
 
 class CollectorError(RuntimeError):
@@ -78,13 +87,29 @@ class CollectorClient:
         """Close the connections."""
         self._http.close()
 
-    def runs(self) -> list[dict[str, Any]]:
-        """Return the summary of every run, the newest first.
+    def runs(self, **filters: Any) -> list[dict[str, Any]]:
+        """Return the summary of every run, the newest first; filters as the API declares them.
 
         Raises:
             CollectorError: no answer; see its subclasses.
         """
-        return list(self._get("/api/v1/runs")["runs"])
+        return self._all("/api/v1/runs", "runs", filters)
+
+    def fleet(self, by: str | None = None, **filters: Any) -> dict[str, Any]:
+        """Return the totals of all runs together, by the values of a label if one is named.
+
+        Raises:
+            CollectorError: no answer; see its subclasses.
+        """
+        return self._get("/api/v1/fleet", _given(filters | {"by": by}))
+
+    def health(self) -> dict[str, Any]:
+        """Return how the collector is.
+
+        Raises:
+            CollectorError: no answer; see its subclasses.
+        """
+        return self._get("/api/v1/health")
 
     def report(self, run: str) -> dict[str, Any]:
         """Return the report of a run, by its id or its name.
@@ -125,15 +150,67 @@ class CollectorClient:
         query["exclude"] = [f"{first}-{last}" for first, last in excluded]
         return self._get(f"/api/v1/runs/{quote(run, safe='')}/window", query)
 
-    def incidents(self, run: str | None = None) -> list[dict[str, Any]]:
-        """Return the incidents of a run, or of all runs, the newest first.
+    def events(self, **filters: Any) -> list[dict[str, Any]]:
+        """Return stored events in order of their time; filters as the API declares them.
 
         Raises:
             CollectorError: no answer; see its subclasses.
         """
-        return list(
-            self._get("/api/v1/incidents", {} if run is None else {"run": run})["incidents"]
-        )
+        return self._all("/api/v1/events", "events", filters, page=_EVENTS_AT_ONCE)
+
+    def step_records(
+        self, run: str, first: int = 1, last: int | None = None, rank: int | None = None
+    ) -> "pyarrow.Table":
+        """Return what was measured of each completed step of a run.
+
+        Raises:
+            CollectorError: no answer; see its subclasses.
+        """
+        import pyarrow  # only where an answer in columns is wanted
+
+        path = f"/api/v1/runs/{quote(run, safe='')}/step_records"
+        query = _given({"first": first, "last": last, "rank": rank, "limit": _STEPS_AT_ONCE})
+        tables = []
+        while True:
+            tables.append(self._table("GET", path, query, None))
+            after = (tables[-1].schema.metadata or {}).get(b"next")
+            if after is None:
+                return pyarrow.concat_tables(
+                    [table.replace_schema_metadata(None) for table in tables]
+                )
+            query["cursor"] = after.decode()
+
+    def sql(self, statement: str, limit: int | None = None) -> dict[str, Any]:
+        """Return the answer to one SQL statement: columns, rows, and whether rows are missing.
+
+        Raises:
+            CollectorError: refused, or no answer; see its subclasses.
+        """
+        return self._post("/api/v1/sql", _given({"sql": statement, "limit": limit}))
+
+    def sql_table(self, statement: str, limit: int | None = None) -> "pyarrow.Table":
+        """Return the answer to one SQL statement in columns; its metadata says if rows are missing.
+
+        Raises:
+            CollectorError: refused, or no answer; see its subclasses.
+        """
+        return self._table("POST", "/api/v1/sql", None, _given({"sql": statement, "limit": limit}))
+
+    def views(self) -> list[dict[str, Any]]:
+        """Return what SQL can read, with the columns and what they say.
+
+        Raises:
+            CollectorError: no answer; see its subclasses.
+        """
+        return list(self._get("/api/v1/views")["views"])
+
+    def incidents(self, run: str | None = None, **filters: Any) -> list[dict[str, Any]]:
+        """Return the incidents of a run, or of all runs, the newest first; filters as the API's.
+
+        Raises:
+            CollectorError: no answer; see its subclasses.
+        """
+        return self._all("/api/v1/incidents", "incidents", filters | {"run": run})
 
     def incident(self, incident: str) -> dict[str, Any]:
         """Return one incident by its identity.
@@ -180,28 +257,61 @@ class CollectorClient:
         return self._post(f"/api/v1/incidents/{quote(incident, safe='')}/cause", said)
 
     def _get(self, path: str, query: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        return self._ask("GET", path, query, None)
+        return _answer(self._send("GET", path, query, None))
 
     def _post(self, path: str, content: Mapping[str, Any]) -> dict[str, Any]:
-        return self._ask("POST", path, None, content)
+        return _answer(self._send("POST", path, None, content))
 
-    def _ask(
+    def _all(
+        self, path: str, name: str, filters: Mapping[str, Any], page: int = _ITEMS_AT_ONCE
+    ) -> list[dict[str, Any]]:
+        """Return the items of all pages."""
+        query = _given({"limit": page, **filters})
+        found: list[dict[str, Any]] = []
+        while True:
+            answer = self._get(path, query)
+            found += answer[name]
+            if answer.get("next") is None:
+                return found
+            query["cursor"] = answer["next"]
+
+    def _table(
         self,
         method: str,
         path: str,
         query: Mapping[str, Any] | None,
         content: Mapping[str, Any] | None,
-    ) -> dict[str, Any]:
+    ) -> "pyarrow.Table":
+        import pyarrow  # only where an answer in columns is wanted
+
+        response = self._send(method, path, query, content, {"Accept": ARROW})
+        with pyarrow.ipc.open_stream(response.content) as reader:
+            return reader.read_all()
+
+    def _send(
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, Any] | None,
+        content: Mapping[str, Any] | None,
+        headers: Mapping[str, str] | None = None,
+    ) -> httpx.Response:
+        """Return the answer to one request.
+
+        Raises:
+            CollectorError: nobody answers, or with an error.
+        """
         try:
-            response = self._http.request(method, path, params=query, json=content)
+            response = self._http.request(method, path, params=query, json=content, headers=headers)
         except httpx.HTTPError as error:
             raise CollectorUnreachable(
                 f"No collector answers at {self._endpoint} ({error}).",
                 "Start one with `headway collect`, or set HEADWAY_ENDPOINT to its address.",
             ) from error
-        answer = _object(response)
-        if response.is_success and answer is not None:
-            return answer
+        columns = response.headers.get("content-type", "").startswith(ARROW)
+        answer = None if columns else _object(response)
+        if response.is_success and (columns or answer is not None):
+            return response
         if answer is None or "error" not in answer:
             raise CollectorUnreachable(
                 f"What answers at {self._endpoint} is no Headway collector.",
@@ -212,6 +322,15 @@ class CollectorClient:
             one_of = path.removeprefix("/api/v1/").rpartition("/")[0].partition("/")[0]
             kind = {"incidents": UnknownIncident, "nodes": UnknownNode}.get(one_of, UnknownRun)
         raise kind(str(answer["error"]), str(answer.get("next", "")))
+
+
+def _given(query: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in query.items() if value is not None}
+
+
+def _answer(response: httpx.Response) -> dict[str, Any]:
+    found: dict[str, Any] = response.json()
+    return found
 
 
 def _context(ca_file: Path) -> ssl.SSLContext:

@@ -5,10 +5,9 @@ import getpass
 import json
 from typing import Any
 
-from headway.cli.options import add_settings, settings_of
+from headway.cli.asking import add_source, source
 from headway.cli.refusal import Refusal
 from headway.events import CAUSES
-from headway.settings import ClientSettings
 
 
 def add(subparsers: Any) -> None:
@@ -28,28 +27,24 @@ def add(subparsers: Any) -> None:
     parser.add_argument("--author", help="Who says so. Default: the name of your login.")
     parser.add_argument("--reason", help="Why the cause is another one.")
     parser.add_argument("--json", action="store_true", help="Print the object of the read API.")
-    add_settings(parser, ClientSettings)
+    add_source(parser)
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Record what was said, if anything, and print the incident as it then reads."""
     from headway.cli.incident_text import print_incident
-    from headway.storage.client import CollectorClient, CollectorError
 
     _check(arguments)
     identity: str = arguments.incident
-    try:
-        with CollectorClient(settings_of(ClientSettings, arguments)) as client:
-            if arguments.action == "ack":
-                found = client.acknowledge(identity, _author(arguments))
-            elif arguments.action == "cause":
-                author, reason = _author(arguments), arguments.reason
-                found = client.correct(identity, arguments.cause, author, reason)
-            else:
-                found = client.incident(identity)
-    except CollectorError as error:
-        raise Refusal(error.sentence, error.next_step) from error
+    with source(arguments) as client:
+        if arguments.action == "ack":
+            found = client.acknowledge(identity, _author(arguments))
+        elif arguments.action == "cause":
+            author, reason = _author(arguments), arguments.reason
+            found = client.correct(identity, arguments.cause, author, reason)
+        else:
+            found = client.incident(identity)
     if arguments.json:
         print(json.dumps(found, sort_keys=True))
     else:
@@ -59,6 +54,11 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _check(arguments: argparse.Namespace) -> None:
     """Refuse words that do not belong together."""
+    if arguments.action is not None and arguments.database is not None:
+        raise Refusal(
+            "nothing can be recorded in a file that is only read",
+            "start a collector on it, and leave --database out",
+        )
     if arguments.action == "cause" and arguments.cause not in CAUSES:
         what = "cause needs a cause" if arguments.cause is None else "unknown cause"
         given = "" if arguments.cause is None else f" {arguments.cause!r}"

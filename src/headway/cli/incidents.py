@@ -4,9 +4,7 @@ import argparse
 import json
 from typing import Any
 
-from headway.cli.options import add_settings, settings_of
-from headway.cli.refusal import Refusal
-from headway.settings import ClientSettings
+from headway.cli.asking import add_source, source
 
 
 def add(subparsers: Any) -> None:
@@ -23,20 +21,16 @@ def add(subparsers: Any) -> None:
         help="Identity of the run, or its name for the newest run of that name.",
     )
     parser.add_argument("--json", action="store_true", help="Print the objects of the read API.")
-    add_settings(parser, ClientSettings)
+    add_source(parser)
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the incidents."""
     from headway.cli.incident_text import print_incidents
-    from headway.storage.client import CollectorClient, CollectorError
 
-    try:
-        with CollectorClient(settings_of(ClientSettings, arguments)) as client:
-            found = client.incidents(arguments.run_name)
-    except CollectorError as error:
-        raise Refusal(error.sentence, error.next_step) from error
+    with source(arguments) as client:
+        found = client.incidents(arguments.run_name)
     if arguments.json:
         print(json.dumps(found, sort_keys=True))
     else:

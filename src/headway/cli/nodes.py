@@ -4,9 +4,7 @@ import argparse
 import json
 from typing import Any
 
-from headway.cli.options import add_settings, settings_of
-from headway.cli.refusal import Refusal
-from headway.settings import ClientSettings
+from headway.cli.asking import add_source, source
 
 
 def add(subparsers: Any) -> None:
@@ -20,21 +18,17 @@ def add(subparsers: Any) -> None:
     )
     parser.add_argument("node", metavar="NODE", nargs="?", help="Name of the node.")
     parser.add_argument("--json", action="store_true", help="Print the object of the read API.")
-    add_settings(parser, ClientSettings)
+    add_source(parser)
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the nodes."""
     from headway.cli.node_text import print_node, print_nodes
-    from headway.storage.client import CollectorClient, CollectorError
 
     node: str | None = arguments.node
-    try:
-        with CollectorClient(settings_of(ClientSettings, arguments)) as client:
-            found = client.nodes() if node is None else client.node(node)
-    except CollectorError as error:
-        raise Refusal(error.sentence, error.next_step) from error
+    with source(arguments) as client:
+        found = client.nodes() if node is None else client.node(node)
     if arguments.json:
         print(json.dumps(found, sort_keys=True))
     elif node is None:

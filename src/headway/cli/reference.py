@@ -4,9 +4,11 @@ Nothing is described here; every sentence comes from the declaration of the thin
 """
 
 import argparse
+import json
 from collections.abc import Iterable, Mapping, Sequence
 
 from headway import cli, metrics, settings, wire
+from headway.collector import openapi
 from headway.events import EVENTS, Envelope
 from headway.gpu_faults import nvlink5, table
 from headway.gpu_faults.policy import DEFAULT_POLICY, RECOVERY_ACTIONS
@@ -21,9 +23,15 @@ def pages() -> Mapping[str, str]:
         "docs/reference/events.md": events_page(),
         "docs/reference/gpu_faults.md": gpu_faults_page(),
         "docs/reference/metrics.md": metrics_page(),
+        "docs/reference/openapi.json": openapi_page(),
         "docs/reference/settings.md": settings_page(),
         "docs/reference/views.md": views_page(),
     }
+
+
+def openapi_page() -> str:
+    """Return the document of the read API, from the declarations of its endpoints."""
+    return json.dumps(openapi.document(), indent=2) + "\n"
 
 
 def events_page() -> str:

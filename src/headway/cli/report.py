@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from headway import wording
+from headway.cli.asking import add_source, source
 from headway.cli.moments import moment, stretch
-from headway.cli.options import add_settings, settings_of
 from headway.cli.refusal import Refusal
-from headway.settings import ClientSettings
 
 
 def add(subparsers: Any) -> None:
@@ -40,30 +39,26 @@ def add(subparsers: Any) -> None:
         help="Leave out a stretch, such as planned maintenance; may be repeated.",
     )
     parser.add_argument("--json", action="store_true", help="Print the object of the read API.")
-    add_settings(parser, ClientSettings)
+    add_source(parser)
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the ledger."""
     from headway.cli.ledger_text import print_report, print_runs, print_window
-    from headway.storage.client import CollectorClient, CollectorError
 
     name: str | None = arguments.run_name
     part = bool(arguments.since or arguments.until or arguments.exclude)
     if name is None and part:
         raise Refusal("a window needs a RUN", "headway report lists them")
     found: Any
-    try:
-        with CollectorClient(settings_of(ClientSettings, arguments)) as client:
-            if name is None:
-                found = client.runs()
-            else:
-                found = client.report(name)
-                if part:
-                    found = client.window(found["run"], *_stretch(arguments, found))
-    except CollectorError as error:
-        raise Refusal(error.sentence, error.next_step) from error
+    with source(arguments) as client:
+        if name is None:
+            found = client.runs()
+        else:
+            found = client.report(name)
+            if part:
+                found = client.window(found["run"], *_stretch(arguments, found))
     if arguments.json:
         print(json.dumps(found, sort_keys=True))
     elif name is None:
