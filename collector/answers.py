@@ -5,7 +5,7 @@ from http import HTTPStatus
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 
-from headway.collector import otlp
+from headway.collector.otlp.bodies import TooLarge
 from headway.collector.service import Service
 
 
@@ -38,6 +38,6 @@ async def body_of(request: Request, limit: int) -> bytes:
     async for chunk in request.stream():
         size += len(chunk)
         if size > limit:
-            raise otlp.TooLarge(f"the body holds more than {limit} bytes")
+            raise TooLarge(f"the body holds more than {limit} bytes")
         chunks.append(chunk)
     return b"".join(chunks)

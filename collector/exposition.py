@@ -72,6 +72,11 @@ def ingest_samples(service: Service) -> Iterator[Sample]:
     """Yield the metrics of the collector itself."""
     for outcome, count in service.committer.counts().items():
         yield "headway_ingest_records_total", (outcome,), count
+    for outcome, count in service.intake.requests.items():
+        yield "headway_ingest_requests_total", (outcome,), count
+    yield "headway_ingest_bytes_in_flight", (), service.intake.size
+    for quantile, lag in service.committer.lags.quantiles().items():
+        yield "headway_ingest_lag_seconds", (f"{quantile:g}",), lag / _SECOND
     yield "headway_ingest_open_gaps", (), service.store.num_gaps
     for clock in service.node_clocks.current(service.clock()):
         yield "headway_clock_offset_seconds", (clock.node,), clock.offset / _SECOND

@@ -1,7 +1,7 @@
 """One thread commits what requests bring, many requests in one transaction.
 
 A request is acknowledged only after its commit. Requests that arrive during a commit share the
-next one, so the rate grows with the load; what waits is bounded, and more is turned away.
+next one, so the rate grows with the load; how much may wait is bounded where it comes in.
 """
 
 import logging
@@ -12,18 +12,19 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 
-from headway.collector.otlp import Decoded
+from headway.collector.lags import Lags
+from headway.collector.otlp.decoded import Decoded
 from headway.events import Envelope
 from headway.settings import CollectorSettings
 from headway.storage.store import EventStore
 
 _LOG = logging.getLogger(__name__)
 
-OUTCOMES = ("stored", "duplicate", "quarantined")
+OUTCOMES = ("stored", "duplicate", "quarantined", "refused")
 
 
 class Busy(RuntimeError):  # noqa: N818  # the condition reads as a name
-    """No more can wait for a commit now; later it can."""
+    """No more can be taken now; later it can."""
 
 
 @dataclass(slots=True)
@@ -49,15 +50,19 @@ class Committer:
         store: EventStore,
         settings: CollectorSettings,
         publish: Callable[[Sequence[Envelope]], None],
+        clock: Callable[[], int],
     ) -> None:
-        """Start the thread; `publish` is called after each commit, before it is acknowledged."""
+        """Start the thread; `publish` is called after each commit, before it is acknowledged.
+
+        `clock` gives the time in UTC ns.
+        """
+        self.lags = Lags(clock)
         self._store = store
         self._settings = settings
         self._publish = publish
         self._condition = threading.Condition()
         self._waiting: list[_Waiting] = []
         self._num_waiting = 0
-        self._size = 0
         self._closed = False
         self._counts = Counter(dict.fromkeys(OUTCOMES, 0))
         self._thread = threading.Thread(target=self._run, name="headway-commit", daemon=True)
@@ -67,19 +72,16 @@ class Committer:
         """Queue a request; the future is done once it is stored or quarantined.
 
         Raises:
-            Busy: too much waits already, or the collector is stopping.
+            Busy: the collector is stopping.
         """
         with self._condition:
             if self._closed:
                 raise Busy("the collector is stopping")
-            if self._waiting and self._size + decoded.size > self._settings.queue_limit:
-                raise Busy(f"{self._size} bytes of requests wait for a commit")
             waiting = _Waiting(decoded)
             # From here on a client that goes away cannot cancel what will be stored.
             waiting.done.set_running_or_notify_cancel()
             self._waiting.append(waiting)
             self._num_waiting += waiting.num_records
-            self._size += decoded.size
             self._condition.notify()
         return waiting.done
 
@@ -132,7 +134,9 @@ class Committer:
             self._counts["stored"] += appended.num_stored
             self._counts["duplicate"] += appended.num_duplicate
             self._counts["quarantined"] += appended.num_quarantined
+            self._counts["refused"] += sum(waiting.decoded.num_refused for waiting in taken)
         try:
+            self.lags.add(appended.envelopes)
             self._publish(appended.envelopes)
         except Exception:
             # They are stored, as promised; the ledgers are rebuilt at the next start.
@@ -140,8 +144,6 @@ class Committer:
         self._finish(taken, None)
 
     def _finish(self, taken: list[_Waiting], error: Exception | None) -> None:
-        with self._condition:
-            self._size -= sum(waiting.decoded.size for waiting in taken)
         for waiting in taken:
             if error is None:
                 waiting.done.set_result(None)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from headway.collector.ingest import Committer
-from headway.collector.otlp import Decoded
+from headway.collector.otlp.decoded import Decoded
 from headway.events import Envelope, Event
 
 

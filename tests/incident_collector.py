@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 
 from headway.collector.api import application
-from headway.collector.otlp import PROTOBUF
+from headway.collector.otlp.bodies import PROTOBUF
 from headway.collector.service import Service
 from headway.events import AttemptStarted, Envelope, Fault, RankExited, RunStarted
 from headway.settings import ClientSettings, CollectorSettings

@@ -15,12 +15,12 @@ def request(envelopes: Iterable[Envelope]) -> ExportLogsServiceRequest:
     message = ExportLogsServiceRequest()
     for envelope in envelopes:
         group = message.resource_logs.add()
-        group.resource.attributes.extend(_pairs(_prefixed(envelope, wire.PRODUCER_FIELDS)))
+        group.resource.attributes.extend(pairs(_prefixed(envelope, wire.PRODUCER_FIELDS)))
         record = group.scope_logs.add().log_records.add()
         record.event_name = wire.PREFIX + envelope.event.name
         record.time_unix_nano = envelope.wall
-        record.attributes.extend(_pairs(_prefixed(envelope, wire.RECORD_FIELDS)))
-        record.attributes.extend(_pairs(wire.to_fields(envelope.event)))
+        record.attributes.extend(pairs(_prefixed(envelope, wire.RECORD_FIELDS)))
+        record.attributes.extend(pairs(wire.to_fields(envelope.event)))
     return message
 
 
@@ -37,7 +37,8 @@ def _prefixed(envelope: Envelope, names: Iterable[str]) -> dict[str, Any]:
     }
 
 
-def _pairs(values: Mapping[str, Any]) -> list[KeyValue]:
+def pairs(values: Mapping[str, Any]) -> list[KeyValue]:
+    """Return values as attributes."""
     return [KeyValue(key=name, value=_value(value)) for name, value in values.items()]
 
 
@@ -58,6 +59,6 @@ def _value(value: Any) -> AnyValue:
             found.array_value.values.extend(_value(item) for item in value)
             found.array_value.SetInParent()
         case _:
-            found.kvlist_value.values.extend(_pairs(value))
+            found.kvlist_value.values.extend(pairs(value))
             found.kvlist_value.SetInParent()
     return found

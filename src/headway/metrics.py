@@ -265,8 +265,30 @@ METRICS: Mapping[str, Metric] = {
         Metric(
             name="headway_ingest_records_total",
             kind="counter",
-            description="Records received, by what became of them: stored, duplicate, quarantined.",
+            description="Records received, by what became of them: stored, duplicate, quarantined, "
+            "refused.",
             labels=("outcome",),
+        ),
+        Metric(
+            name="headway_ingest_requests_total",
+            kind="counter",
+            description="OTLP requests, by what became of them: taken, malformed, unknown_form, "
+            "too_large, busy, gone.",
+            labels=("outcome",),
+        ),
+        Metric(
+            name="headway_ingest_bytes_in_flight",
+            kind="gauge",
+            description="Bytes of requests on their way into the store, inflated.",
+            unit="bytes",
+        ),
+        Metric(
+            name="headway_ingest_lag_seconds",
+            kind="gauge",
+            description="From the event until it was durable, of what was committed in the last "
+            "minute; quantile 1 is the longest.",
+            unit="s",
+            labels=("quantile",),
         ),
         Metric(
             name="headway_ingest_open_gaps",

@@ -48,13 +48,14 @@ class _Rule(NamedTuple):
     name: str
     kind: type
     lowest: int
+    choices: tuple[str, ...]
     spec: FieldSpec
     missing: Any
 
 
 _REQUIRED = object()
 _SPECS: dict[type, Mapping[str, FieldSpec]] = {}
-_RULES: dict[type, tuple[_Rule, ...]] = {}
+_RULES: dict[tuple[type, tuple[str, ...]], tuple[_Rule, ...]] = {}
 
 
 def specs(declaration: type) -> Mapping[str, FieldSpec]:
@@ -105,10 +106,40 @@ def build(envelope: Mapping[str, Any], name: str, values: Mapping[str, Any]) -> 
     Raises:
         WireError: as `from_fields`, or sequence numbers that do not fit the event.
     """
-    event = from_fields(name, values)
+    return _built(_checked(Envelope, "envelope", envelope), from_fields(name, values))
+
+
+class Producer:
+    """The envelope fields that all records of a producer share, checked once for all of them."""
+
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        """Check the values of `PRODUCER_FIELDS`; `build` tells what is wrong with them."""
+        self._values = values
+        try:
+            self._checked = _checked(Envelope, "envelope", values, PRODUCER_FIELDS)
+        except WireError:
+            self._checked = {}
+
+    def build(self, record: Mapping[str, Any], name: str, values: Mapping[str, Any]) -> Envelope:
+        """Build an envelope as `headway.wire.build` does; `record` has the other fields.
+
+        Raises:
+            WireError: as `headway.wire.build`.
+        """
+        if not self._checked:
+            return build({**self._values, **record}, name, values)
+        event = from_fields(name, values)
+        checked = _checked(Envelope, "envelope", record, _OTHER_FIELDS)
+        return _built({**self._checked, **checked}, event)
+
+
+_OTHER_FIELDS = (*RECORD_FIELDS, "wall")
+
+
+def _built(envelope: Mapping[str, Any], event: Event) -> Envelope:
     if isinstance(event, Steps) and event.version == step_blocks.COLUMNS:
         event = _in_records(event)
-    built = Envelope(**_checked(Envelope, "envelope", envelope), event=event)
+    built = Envelope(**envelope, event=event)
     count = built.last_sequence - built.first_sequence + 1
     if count < 1:
         raise WireError(f"sequence runs from {built.first_sequence} to {built.last_sequence}")
@@ -122,7 +153,7 @@ def build(envelope: Mapping[str, Any], name: str, values: Mapping[str, Any]) -> 
     else:
         num_steps = 1
     if num_steps != count:
-        raise WireError(f"{name}: {num_steps} records, but {count} sequence numbers")
+        raise WireError(f"{event.name}: {num_steps} records, but {count} sequence numbers")
     return built
 
 
@@ -220,23 +251,23 @@ def decode_fields(name: str, values: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**values, **packed}
 
 
-def _checked(declaration: type, name: str, values: Mapping[str, Any]) -> dict[str, Any]:
+def _checked(
+    declaration: type, name: str, values: Mapping[str, Any], only: tuple[str, ...] = ()
+) -> dict[str, Any]:
     # Every record passes here, and most values are fine as they are: those take the short way.
+    rules = _RULES.get((declaration, only)) or _rules(declaration, only)
     found = {}
-    for field, kind, lowest, spec, missing in _RULES.get(declaration) or _rules(declaration):
+    value: Any
+    for field, kind, lowest, choices, spec, missing in rules:
         value = values.get(field)
         if value is None:
             if missing is _REQUIRED:
                 raise WireError(f"{name}: field {field!r} is missing")
             found[field] = missing
         elif (
-            type(value) is kind
-            and (
-                (kind is int and lowest <= value <= _HIGHEST)
-                or (kind is str and value.isascii())
-                or kind is bytes
-            )
-            and not spec.described.choices
+            (kind is int and type(value) is int and lowest <= value <= _HIGHEST)
+            or (kind is str and type(value) is str and value.isascii() and not choices)
+            or (kind is bytes and type(value) is bytes)
         ):
             found[field] = value
         else:
@@ -244,17 +275,19 @@ def _checked(declaration: type, name: str, values: Mapping[str, Any]) -> dict[st
     return found
 
 
-def _rules(declaration: type) -> tuple[_Rule, ...]:
+def _rules(declaration: type, only: tuple[str, ...]) -> tuple[_Rule, ...]:
     defaults = {item.name: item.default for item in fields(declaration)}
     rules = []
     for name, spec in specs(declaration).items():
+        if only and name not in only:
+            continue
         missing = None if defaults[name] is MISSING else defaults[name]
         if not spec.optional and not (declaration is Envelope and name == "run"):
             missing = _REQUIRED
         lowest = _LOWEST if spec.described.signed else 0
-        rules.append(_Rule(name, spec.kind, lowest, spec, missing))
-    _RULES[declaration] = tuple(rules)
-    return _RULES[declaration]
+        rules.append(_Rule(name, spec.kind, lowest, spec.described.choices, spec, missing))
+    _RULES[declaration, only] = tuple(rules)
+    return _RULES[declaration, only]
 
 
 def _value(name: str, spec: FieldSpec, value: Any) -> Any:

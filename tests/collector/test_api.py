@@ -15,7 +15,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from headway import events
 from headway.collector.api import application
-from headway.collector.otlp import PROTOBUF
+from headway.collector.otlp.bodies import PROTOBUF
 from headway.collector.service import Service
 from headway.events import AttemptStarted, Note, Resumed, RunEnded, RunStarted
 from headway.settings import ClientSettings, CollectorSettings
@@ -184,21 +184,14 @@ def test_a_quarantined_record_is_answered_200_with_the_reason(collector: Running
         ("stored",): 2,
         ("duplicate",): 0,
         ("quarantined",): 1,
+        ("refused",): 0,
     }
 
 
-def test_refused_requests_say_why_and_what_to_do(tmp_path: Path) -> None:
-    with running(tmp_path / "events.duckdb", body_limit=1000) as collector:
-        malformed = collector.post(b"\xff\xff\xff")
-        assert malformed.status_code == 400
-        assert set(malformed.json()) == {"error", "next"}
-        assert (
-            collector.post(gzip.compress(bytes(2000)), content_encoding="gzip").status_code == 413
-        )
-        assert collector.post(bytes(2000)).status_code == 413
-        assert collector.post(b"", content_type="text/plain").status_code == 400
-        assert collector.http.get("/v1/logs").status_code == 405
-        assert set(collector.http.get("/nowhere").json()) == {"error", "next"}
+def test_refused_requests_say_why_and_what_to_do(collector: Running) -> None:
+    assert set(collector.http.get("/v1/logs").json()) == {"error", "next"}
+    assert collector.http.get("/v1/logs").status_code == 405
+    assert set(collector.http.get("/nowhere").json()) == {"error", "next"}
 
 
 def test_a_collector_that_stops_asks_to_send_again(collector: Running) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from headway.collector.otlp import PROTOBUF
+from headway.collector.otlp.bodies import PROTOBUF
 from headway.events import IncidentAcknowledged
 from headway.storage.client import CollectorRefused, UnknownIncident, UnknownRun
 from incident_collector import Running, broken, running

@@ -1,4 +1,4 @@
-"""Requests are acknowledged after their commit, share commits, and are turned away when full."""
+"""Requests are acknowledged after their commit, share commits, and are turned away at the end."""
 
 import threading
 from collections.abc import Iterable, Iterator, Sequence
@@ -7,18 +7,23 @@ from pathlib import Path
 import pytest
 
 from headway.collector.ingest import Busy, Committer
-from headway.collector.otlp import Decoded
+from headway.collector.otlp.decoded import Decoded
 from headway.events import Envelope, Note
 from headway.settings import CollectorSettings
 from headway.storage.store import Appended, EventStore, Quarantined
-from records import record, steps
+from records import ANCHOR, SECOND, record, steps
 
 SETTINGS = CollectorSettings(commit_interval=0.0)
 WAIT = 30.0
 
 
-def decoded(*envelopes: Envelope, size: int = 1) -> Decoded:
-    return Decoded(envelopes=envelopes, quarantined=[], size=size)
+def clock() -> int:
+    """Tell the time: a minute after the newest event."""
+    return ANCHOR + 80 * SECOND
+
+
+def decoded(*envelopes: Envelope) -> Decoded:
+    return Decoded(envelopes=envelopes, quarantined=[], size=1)
 
 
 class HeldStore:
@@ -51,18 +56,19 @@ def store(tmp_path: Path) -> Iterator[EventStore]:
 
 def test_an_acknowledged_request_is_stored_and_published(store: EventStore) -> None:
     published: list[Envelope] = []
-    committer = Committer(store, SETTINGS, published.extend)
+    committer = Committer(store, SETTINGS, published.extend, clock)
     request = Decoded(
         envelopes=[steps(1, 10)],
         quarantined=[Quarantined(received=1, reason="unknown", raw="{}")],
         size=1,
+        num_refused=2,
     )
     committer.submit(request).result(WAIT)
     assert list(store.envelopes()) == published == [steps(1, 10)]
-    assert committer.counts() == {"stored": 10, "duplicate": 0, "quarantined": 1}
+    assert committer.counts() == {"stored": 10, "duplicate": 0, "quarantined": 1, "refused": 2}
     committer.submit(decoded(steps(6, 15))).result(WAIT)
     assert published == [steps(1, 10), steps(11, 15)]
-    assert committer.counts() == {"stored": 15, "duplicate": 5, "quarantined": 1}
+    assert committer.counts() == {"stored": 15, "duplicate": 5, "quarantined": 1, "refused": 2}
     committer.close()
 
 
@@ -70,7 +76,7 @@ def test_stored_requests_are_acknowledged_although_their_ledger_fails(store: Eve
     def fail(envelopes: Sequence[Envelope]) -> None:
         raise RuntimeError("a defect of a ledger")
 
-    committer = Committer(store, SETTINGS, fail)
+    committer = Committer(store, SETTINGS, fail, clock)
     committer.submit(decoded(steps(1, 10))).result(WAIT)
     committer.submit(decoded(steps(11, 20))).result(WAIT)
     assert len(list(store.envelopes())) == 2
@@ -79,7 +85,7 @@ def test_stored_requests_are_acknowledged_although_their_ledger_fails(store: Eve
 
 def test_requests_that_arrive_during_a_commit_share_the_next_one() -> None:
     store = HeldStore()
-    committer = Committer(store, SETTINGS, lambda envelopes: None)  # type: ignore[arg-type]
+    committer = Committer(store, SETTINGS, lambda envelopes: None, clock)  # type: ignore[arg-type]
     futures = [committer.submit(decoded(record(1, Note(text="x"))))]
     assert store.entered.acquire(timeout=WAIT)
     futures += [committer.submit(decoded(record(n, Note(text="x")))) for n in (2, 3)]
@@ -91,25 +97,9 @@ def test_requests_that_arrive_during_a_commit_share_the_next_one() -> None:
     committer.close()
 
 
-def test_more_than_may_wait_is_turned_away_and_welcome_later() -> None:
-    store = HeldStore()
-    settings = CollectorSettings(commit_interval=0.0, queue_limit=100)
-    committer = Committer(store, settings, lambda envelopes: None)  # type: ignore[arg-type]
-    first = committer.submit(decoded(record(1, Note(text="x")), size=60))
-    assert store.entered.acquire(timeout=WAIT)
-    second = committer.submit(decoded(record(2, Note(text="x")), size=1000))
-    with pytest.raises(Busy, match="1060 bytes of requests wait"):
-        committer.submit(decoded(record(3, Note(text="x")), size=60))
-    store.allowed.release(3)
-    first.result(WAIT)
-    second.result(WAIT)
-    committer.submit(decoded(record(3, Note(text="x")), size=60)).result(WAIT)
-    committer.close()
-
-
 def test_one_request_that_cannot_be_stored_does_not_hold_up_the_others() -> None:
     store = HeldStore()
-    committer = Committer(store, SETTINGS, lambda envelopes: None)  # type: ignore[arg-type]
+    committer = Committer(store, SETTINGS, lambda envelopes: None, clock)  # type: ignore[arg-type]
     store.refuses = record(2, Note(text="bad"))
     first = committer.submit(decoded(record(1, Note(text="x"))))
     assert store.entered.acquire(timeout=WAIT)
@@ -125,7 +115,7 @@ def test_one_request_that_cannot_be_stored_does_not_hold_up_the_others() -> None
 
 def test_closing_commits_what_waits_and_then_turns_away(store: EventStore) -> None:
     settings = CollectorSettings(commit_interval=3600.0)
-    committer = Committer(store, settings, lambda envelopes: None)
+    committer = Committer(store, settings, lambda envelopes: None, clock)
     committer.submit(decoded(steps(1, 10))).result(WAIT)
     future = committer.submit(decoded(steps(11, 20)))
     committer.close()
@@ -136,7 +126,7 @@ def test_closing_commits_what_waits_and_then_turns_away(store: EventStore) -> No
 
 
 def test_a_client_that_goes_away_cannot_stop_the_commit(store: EventStore) -> None:
-    committer = Committer(store, SETTINGS, lambda envelopes: None)
+    committer = Committer(store, SETTINGS, lambda envelopes: None, clock)
     future = committer.submit(decoded(steps(1, 10)))
     assert not future.cancel()
     future.result(WAIT)

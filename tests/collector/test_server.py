@@ -12,7 +12,7 @@ import pytest
 
 from collector_process import collector_process
 from headway import wire
-from headway.collector.otlp import PROTOBUF
+from headway.collector.otlp.bodies import PROTOBUF
 from headway.collector.server import main
 from headway.events import Envelope, RunStarted
 from headway.settings import CollectorSettings

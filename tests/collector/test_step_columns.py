@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headway import step_blocks
-from headway.collector.step_columns import from_columns, in_records
+from headway.collector.otlp.step_columns import from_columns, in_records
 from headway.step_blocks import Step
 
 INT64 = st.integers(-(2**63), 2**63 - 1)

@@ -1,0 +1,1 @@
+"""OTLP over HTTP: bodies, log records and spans in, answers out."""
