@@ -160,6 +160,11 @@ def without(name: str) -> dict[str, Any]:
         (trace({**record(1, "start"), "event_time": True}), "has the event_time True"),
         (trace({**record(1, "start"), "event_time": None}), "has the event_time None"),
         ('[{"event_time": NaN}]', "NaN is no number of JSON"),
+        (
+            trace(record(1, "start")).replace('"event_time": 1', '"event_time": 1e999999'),
+            "record 1 has the event_time 1E+999999; expected days",
+        ),
+        ("[" * 100_000, "no JSON of a trace: it is nested too deeply"),
         (trace({**record(1, "start"), "node_id": 7}), "record 1 has 7 as node_id"),
         (trace(record(1, "start", kind="GPU")), "record 1 has a text as fault_type"),
         (

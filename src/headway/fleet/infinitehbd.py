@@ -14,6 +14,8 @@ from typing import Any, NamedTuple
 from headway.fleet.rates import NS_PER_DAY
 
 EVENT_TYPES = ("fault_start", "fault_end")
+_LONGEST = 100_000
+"""Days that no trace is longer than."""
 _FIELDS = ("node_id", "event_time", "event_type", "fault_type")
 
 
@@ -113,6 +115,8 @@ def read(text: str) -> Trace:
             f"no whole JSON: {error.msg} at line {error.lineno}, column {error.colno} of "
             f"{text.count(chr(10)) + 1} lines"
         ) from None
+    except RecursionError:
+        raise TraceError("no JSON of a trace: it is nested too deeply") from None
     if not isinstance(values, list):
         raise TraceError(f"a trace is a list of records, this is {_kind(values)}")
     return paired([_record(place, value) for place, value in enumerate(values, start=1)])
@@ -175,10 +179,14 @@ def _record(place: int, value: object) -> Record:
 
 def _time(place: int, value: object) -> int:
     """Return a time in days as ns; as a decimal number, because a float would lose some."""
-    if isinstance(value, bool) or not isinstance(value, int | Decimal) or value < 0:
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, int | Decimal)
+        or not 0 <= value <= _LONGEST
+    ):
         raise TraceError(
             f"record {place} has the event_time {_shown(value)}; "
-            "expected days since the trace began, 0 or more"
+            f"expected days since the trace began, 0 to {_LONGEST}"
         )
     return round(Decimal(value) * NS_PER_DAY)
 
