@@ -58,7 +58,7 @@ class Reading:
     def __init__(self, engine: Engine) -> None:
         """Read through an engine of a database of this version's schema."""
         self._engine = engine
-        self.sql = SqlSession(self._connection, tuple(readable()))
+        self.sql = SqlSession(self.connection, tuple(readable()))
 
     def events(self, wanted: EventFilter, after: Place | None, limit: int) -> pyarrow.Table:
         """Return events in order of time, those after a place; without their packed steps.
@@ -137,7 +137,7 @@ class Reading:
                     raise TooSlow(f"the question took longer than {SECONDS:g} s") from error
                 raise
 
-    def _connection(self) -> duckdb.DuckDBPyConnection:
+    def connection(self) -> duckdb.DuckDBPyConnection:
         """Return a connection of its own to the same database."""
         with self._engine.connect() as connection:
             driver: Any = connection.connection.driver_connection

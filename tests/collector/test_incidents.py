@@ -79,7 +79,7 @@ def test_two_who_speak_at_once_are_both_heard(collector: Running) -> None:
         ({"cause": "network"}, "author must be a text, got None", "who you are"),
         ({"cause": "network", "author": " "}, "author must be a text, got ' '", "who you are"),
         ({"cause": "network", "author": "A", "reason": 3}, "reason must be a text, got 3", "words"),
-        ([], "cause must be a text, got None", "gpu_oom"),
+        ([], "the body must be an object, got []", "JSON object"),
     ],
 )
 def test_a_judgement_that_makes_no_sense_names_value_and_choices(
