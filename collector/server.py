@@ -27,7 +27,7 @@ _BACKLOG = 2048
 _DRAIN_SECONDS = 3
 """How long a stop waits for requests that are being answered."""
 _KEEP_ALIVE_SECONDS = 75
-_STOP_SECONDS = 4.5
+STOP_SECONDS = 4.5
 """When a stop is not waited for any more: what was acknowledged is on disk by then."""
 
 
@@ -71,7 +71,7 @@ def main(settings: CollectorSettings) -> int:
 
     def stop(*_: object) -> None:
         if not server.should_exit:
-            leaving = threading.Timer(_STOP_SECONDS, _leave)
+            leaving = threading.Timer(STOP_SECONDS, _leave)
             leaving.daemon = True
             leaving.start()
         server.should_exit = True
@@ -89,7 +89,7 @@ def main(settings: CollectorSettings) -> int:
 
 def _leave() -> None:
     """End the process although a request or a computation still runs."""
-    _LOG.warning("the stop took %.1f s; leaving what is not acknowledged", _STOP_SECONDS)
+    _LOG.warning("the stop took %.1f s; leaving what is not acknowledged", STOP_SECONDS)
     os._exit(0)
 
 

@@ -40,13 +40,14 @@ def bash(folder: Path, command: str, path: str | None = None) -> subprocess.Comp
 
 
 @pytest.mark.parametrize(
-    "name", ["scripts/demo", "scripts/test", "scripts/environment.sh", ".ci/run"]
+    "name",
+    ["scripts/audit", "scripts/demo", "scripts/test", "scripts/environment.sh", ".ci/run"],
 )
 def test_every_script_is_valid_bash(name: str) -> None:
     subprocess.run(["/bin/bash", "-n", ROOT / name], check=True)
 
 
-@pytest.mark.parametrize("name", ["scripts/demo", "scripts/test", ".ci/run"])
+@pytest.mark.parametrize("name", ["scripts/audit", "scripts/demo", "scripts/test", ".ci/run"])
 def test_every_command_can_be_run(name: str) -> None:
     assert os.access(ROOT / name, os.X_OK)
 
