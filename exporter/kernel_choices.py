@@ -1,5 +1,6 @@
 """Which kernel log a setting means, and how each is opened."""
 
+import stat
 from collections.abc import Mapping
 from datetime import UTC, tzinfo
 from pathlib import Path
@@ -7,7 +8,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from headway.exporter.journal_source import JOURNAL, JournalSource
-from headway.exporter.kernel_sources import KMSG, FileSource, KmsgSource, Source
+from headway.exporter.kernel_sources import KMSG, FileSource, KmsgSource, Source, behind
 
 _AUTO = "auto"
 _NAMED = {"kmsg": str(KMSG), JOURNAL: JOURNAL}
@@ -34,6 +35,15 @@ def open_source(name: str, position: Mapping[str, Any]) -> Source:
     if name == JOURNAL:
         return JournalSource(position)
     return FileSource(Path(name), position)
+
+
+def end_of(name: str) -> Mapping[str, Any]:
+    """Return the position behind what a file holds; of another log its start, for it is short."""
+    try:
+        status = Path(name).stat()
+    except OSError:
+        return {}
+    return behind(status) if stat.S_ISREG(status.st_mode) else {}
 
 
 def local_zone() -> tzinfo:

@@ -133,6 +133,11 @@ class KmsgSource:
         taken.messages += messages
 
 
+def behind(status: os.stat_result) -> Mapping[str, Any]:
+    """Return the position of a `FileSource` behind all that a file holds now."""
+    return {"inode": status.st_ino, "offset": status.st_size}
+
+
 class FileSource:
     """A file that a syslog daemon writes and something rotates, by renaming or by emptying it."""
 

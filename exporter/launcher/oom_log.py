@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator
 
 from headway.exporter.journal_source import JOURNAL
-from headway.exporter.kernel_choices import choices, open_source
+from headway.exporter.kernel_choices import choices, end_of, open_source
 from headway.exporter.kernel_log import OFF
 from headway.exporter.kernel_sources import Source
 from headway.kernel_log.oom import OomKill, oom_kill
@@ -27,13 +27,13 @@ class OomLog:
             if name == JOURNAL:
                 continue  # another program has to read it
             try:
-                self._source = open_source(name, {})
+                self._source = open_source(name, end_of(name))
             except OSError as error:
                 _log.info("cannot read %s: %s", name, error.strerror)
             else:
                 break
         for _ in self.read():
-            pass  # of before the command
+            pass  # what the kernel's buffer holds of before the command
 
     def read(self) -> Iterator[OomKill]:
         """Yield the kills since the last time."""
