@@ -7,7 +7,7 @@ the run is live, and then at most once a second. Knows no database and reads an 
 import logging
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +16,7 @@ from headway.collector.node_clocks import NodeClocks
 from headway.collector.node_feed import NodeFeed
 from headway.events import Envelope, RunStarted
 from headway.ledger import Ledger, Timeline
+from headway.ledger.segments import FrozenSegment
 from headway.report import report, summary
 
 _LOG = logging.getLogger(__name__)
@@ -63,6 +64,10 @@ class _Run:
         self._failure: Exception | None = None
         self._snapshot: Snapshot | None = None
         self._computed = (-1, 0)
+
+    def restore(self, segments: Sequence[FrozenSegment]) -> None:
+        """Take what is left of expired steps, before any event."""
+        self._timeline.add_segments(segments)
 
     def add(self, envelopes: Sequence[Envelope]) -> None:
         with self._queue_lock:
@@ -133,6 +138,13 @@ class Ledgers:
         self._lock = threading.Lock()
         self._runs: dict[str, _Run] = {}
         self._feed = NodeFeed()
+
+    def restore(self, segments: Mapping[str, Sequence[FrozenSegment]]) -> None:
+        """Take what is left of expired steps by run, before any event of it."""
+        for run, listed in segments.items():
+            with self._lock:
+                found = self._runs.setdefault(run, _Run(run, self._clock))
+            found.restore(listed)
 
     def add(self, envelopes: Sequence[Envelope]) -> None:
         """Take stored events; those of a node go to the runs that have ranks on it."""

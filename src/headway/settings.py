@@ -141,6 +141,10 @@ class CollectorSettings(ServiceSettings):
     queue_limit: Annotated[
         int, "Largest total of requests that wait for a commit, in bytes; more are turned away."
     ] = 256 * 1024**2
+    step_retention_days: Annotated[
+        float,
+        "Days after which raw records of steps expire and sums stay; 0 keeps them for good.",
+    ] = 14.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

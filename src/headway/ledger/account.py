@@ -17,11 +17,14 @@ import numpy as np
 from headway.ledger.attempt_time import STEP
 from headway.ledger.attempts import Attempt
 from headway.ledger.breakage import Breakage
-from headway.ledger.group import GroupSteps
+from headway.ledger.group import Coarse, GroupSteps
 from headway.ledger.lineage import Segment
 from headway.ledger.model import Interval
 from headway.ledger.pieces import Piece, Span, without
 from headway.ledger.steps import Times
+
+EXPIRED = "expired"
+"""Part of `unattributed`: steps that were cut apart when only their sums were known."""
 
 
 class Owned(NamedTuple):
@@ -120,12 +123,57 @@ class Account:
                 if begin < end:
                     yield int(begin), int(end), category, part
 
+    def shares(self, durable: int, lost: bool) -> list[tuple[int, int, str, str]]:
+        """Return row ranges with category and part as their time is to be given.
+
+        They are the fates, but where one ends among steps of which only sums are known, the time
+        that either may have taken is `unattributed`.
+        """
+        found = list(self.fates(durable, lost))
+        if self.steps is None or not self.steps.coarse:
+            return found
+        for place in range(len(found) - 1, 0, -1):
+            (low, cut, *fate), (_, high, *other) = found[place - 1], found[place]
+            block = self._coarse(cut)
+            if block is None or fate[0] == other[0]:
+                continue
+            begin, end = self._unsure(block, cut)
+            begin, end = max(begin, low), min(end, high)
+            found[place - 1 : place + 1] = [
+                (low, begin, fate[0], fate[1]),
+                (begin, end, "unattributed", EXPIRED),
+                (end, high, other[0], other[1]),
+            ]
+        return [one for one in found if one[0] < one[1]]
+
+    def _coarse(self, cut: int) -> Coarse | None:
+        """Return the block of rows that a cut before a row divides."""
+        blocks = [] if self.steps is None else self.steps.coarse
+        place = bisect_left(blocks, cut, key=lambda block: block.high)
+        return blocks[place] if place < len(blocks) and blocks[place].low < cut else None
+
+    def _unsure(self, block: Coarse, cut: int) -> tuple[int, int]:
+        """Return the rows of a block whose time may have been spent before or after a cut.
+
+        Of n steps that took W together, k before the cut took at least max(k * least, W - (n - k)
+        * most) and at most min(k * most, W - (n - k) * least).
+        """
+        first = int(self._work[block.low])
+        whole = int(self._work[block.high]) - first
+        before, after = cut - block.low, block.high - cut
+        least = max(before * block.least, whole - after * block.most)
+        most = min(before * block.most, whole - after * block.least)
+        rows = self._work[block.low : block.high + 1]
+        low = int(np.searchsorted(rows, first + least, side="right")) - 1
+        high = int(np.searchsorted(rows, first + most, side="left"))
+        return block.low + low, block.low + high
+
     def amounts(self, start: int, end: int, durable: int, lost: bool) -> Counter[tuple[str, str]]:
         """Return ns per (category, part) between two times; no part is an empty string."""
         found: Counter[tuple[str, str]] = Counter()
         if start >= self.end or end <= self.start:
             return found
-        fates = list(self.fates(durable, lost))
+        fates = self.shares(durable, lost)
         if start <= self.start and end >= self.end and not self.shared:
             return self._all(fates)
         for piece in self.around:

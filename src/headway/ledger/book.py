@@ -17,6 +17,7 @@ from headway.ledger.attempt_reader import AttemptReader
 from headway.ledger.attempt_time import Closing, attempt_pieces
 from headway.ledger.attempts import Attempt
 from headway.ledger.extent import Extent, extent
+from headway.ledger.frozen import Frozen, frozen_steps, thawed
 from headway.ledger.group import GroupSteps, group_steps
 from headway.ledger.growth import grown
 from headway.ledger.idle import Held, idle_pieces, launches
@@ -74,6 +75,7 @@ class BookReader:
         self.run = run
         self._attempts = AttemptReader()
         self._derived: dict[str, _Derived] = {}
+        self._thawing: dict[str, tuple[int, Frozen | None]] = {}
         self._told: tuple[int, int, RunFacts] | None = None
 
     def read(self, intake: Intake, as_of: int) -> Book:
@@ -103,7 +105,7 @@ class BookReader:
         book.problems += told.problems
         if book.extent is None:
             return book
-        derived = self._derive(attempts)
+        derived = self._derive(attempts, intake, steps_until)
         chains = [
             [
                 replace(segment, survives=0, on_chain=False, attempt=number)
@@ -143,7 +145,9 @@ class BookReader:
         self._told = (*versions, told) if whole else None
         return told
 
-    def _derive(self, attempts: Sequence[Attempt]) -> list[_Derived]:
+    def _derive(
+        self, attempts: Sequence[Attempt], intake: Intake, steps_until: int
+    ) -> list[_Derived]:
         """Return the group's steps and segments of each attempt, at the pace of the one before."""
         pace = Pace()
         found = []
@@ -153,12 +157,25 @@ class BookReader:
                 steps = None
                 if known is not None and known.steps is not None and known.before == pace:
                     steps = grown(known.steps, known.attempt, attempt, pace)
+                frozen = self._frozen(intake, attempt.identity)
+                if steps is None and frozen is not None:
+                    steps = thawed(frozen, attempt, pace, steps_until)
                 steps = steps or group_steps(attempt, pace)
                 known = _Derived(attempt, pace, steps, segments_of(attempt, steps))
                 self._derived[attempt.identity] = known
             pace = pace if known.steps is None else known.steps.inherited
             found.append(known)
         return found
+
+    def _frozen(self, intake: Intake, attempt: str) -> Frozen | None:
+        """Return the steps of an attempt of which the raw records are gone."""
+        segments = intake.segments.get(attempt)
+        if segments is None:
+            return None
+        known = self._thawing.get(attempt)
+        if known is None or known[0] != len(segments):
+            known = self._thawing[attempt] = len(segments), frozen_steps(segments)
+        return known[1]
 
 
 def _openings(book: Book) -> dict[str, list[int]]:

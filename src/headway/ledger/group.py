@@ -7,6 +7,7 @@ the few with phases, gaps or excess one by one.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,6 +19,15 @@ from headway.ledger.ranksteps import Detail, RankSteps, rank_steps
 from headway.ledger.steps import StepRows, Times
 
 UNREPORTED = np.iinfo(np.int64).min
+
+
+class Coarse(NamedTuple):
+    """Rows `low` to before `high`, of which only sums are known and bounds of one step in ns."""
+
+    low: int
+    high: int
+    least: int
+    most: int
 
 
 @dataclass(slots=True)
@@ -51,6 +61,8 @@ class GroupSteps:
     """Phases per rank, those that a later step closed included."""
     places: dict[int, Times] = field(default_factory=dict)
     """For each rank that completed steps, their rows in these columns."""
+    coarse: list[Coarse] = field(default_factory=list)
+    """Rows whose raw records are gone, in order."""
 
     @property
     def last_end(self) -> int:

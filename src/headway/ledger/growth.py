@@ -144,6 +144,7 @@ def _spliced(
         lead_wait=old.lead_wait,
         pace=late.pace,
         inherited=late.inherited,
+        coarse=old.coarse,
         phases=_phases(old, late, attempt, tail, columns["end"]),
         places={
             rank: np.concatenate(

@@ -34,6 +34,7 @@ from headway.events import (
     StepsSummary,
     StopAnnounced,
 )
+from headway.ledger.segments import FrozenSegment
 from headway.sequences import SequenceSet
 from headway.wire import trim
 
@@ -106,6 +107,8 @@ class Intake:
         self._bound: Mapping[str, Sequence[AttemptBound]] = {}
         self._clocks: list[Envelope] = []
         self._version = 0
+        self.segments: dict[str, list[FrozenSegment]] = defaultdict(list)
+        """What is left of the attempts' steps whose raw records are gone."""
         self._clear()
 
     def _clear(self) -> None:

@@ -19,7 +19,7 @@ def intervals_of(book: Book, durable: int, lost: bool) -> list[Interval]:
     ]
     for account in book.accounts:
         identity = account.attempt.identity
-        fates = list(account.fates(durable, lost))
+        fates = account.shares(durable, lost)
         owned = [*account.shared, *(account.owned(piece) for piece in account.around)]
         found += [_interval(o.start, o.end, *fate_of(o, fates), identity) for o in owned]
         found += account.step_intervals(fates)

@@ -28,6 +28,8 @@ from headway.ledger.model import (
     StepCounts,
 )
 from headway.ledger.ratios import goodput
+from headway.ledger.segments import FrozenSegment
+from headway.ledger.steps import STEPS
 from headway.metrics import CATEGORIES, SPARE
 
 
@@ -42,6 +44,21 @@ class Timeline:
     def add(self, envelopes: Iterable[Envelope]) -> int:
         """Take in envelopes; return how many held something new."""
         return self._intake.add(envelopes)
+
+    def add_segments(self, segments: Iterable[FrozenSegment]) -> None:
+        """Take in what is left of steps whose raw records are gone; before the first ledger."""
+        for segment in segments:
+            self._intake.segments[segment.attempt].append(segment)
+
+    def frozen(self, attempt: str) -> int:
+        """Return how many steps of an attempt come from segments."""
+        return sum(segment.num_steps for segment in self._intake.segments.get(attempt, ()))
+
+    def step_records(self, attempt: str) -> list[Envelope]:
+        """Return the raw records of steps of an attempt."""
+        bucket = self._intake.attempts.get(attempt)
+        events = [] if bucket is None else bucket.events
+        return [e.envelope for e in events if isinstance(e.envelope.event, STEPS)]
 
     def ledger(self, as_of: int) -> "Ledger":
         """Return the ledger as known at a time in UTC ns."""

@@ -33,6 +33,7 @@ class LongestPhases:
         """Start with none."""
         self.found: dict[str, Longest] = {}
         self._beats: dict[int, int] = {}
+        self._numbers: dict[int, int] = {}
         self._regrouping: dict[int, int] = {}
 
     def began(self, rank: int, time: int) -> None:
@@ -61,11 +62,14 @@ class LongestPhases:
         if rows.detail:
             self._most("data_wait", rank, rows.start - rows.data_wait, rows.data_wait)
         last = self._beats.get(rank)
+        if rows.number[0] > self._numbers.get(rank, int(rows.number[0])) + 1:
+            last = None  # records between are lost or expired, and steps were done in that time
+        self._numbers[rank] = int(rows.number[-1])
         if last is not None and int(rows.end[0]) > last:
             self.phase(FIRST_HEARTBEAT if first else HEARTBEAT, rank, last, int(rows.end[0]))
         if len(rows.end) > 1:
             self._most(HEARTBEAT, rank, rows.end[:-1], np.diff(rows.end))
-        self._beats[rank] = max(int(rows.end[-1]), last or 0)
+        self._beats[rank] = max(int(rows.end[-1]), self._beats.get(rank, 0))
 
     def regrouping(self, rank: int, time: int, *, ended: bool) -> None:
         """Take in that a rank began or ended to wait for the others before a restart."""

@@ -182,8 +182,8 @@ def _detailed(first: int, packed: bytes, shift: int) -> StepRows:
 def _summarised(record: StepsSummary, end: int) -> StepRows:
     count = record.num_steps
     cuts = np.arange(count + 1, dtype=np.int64)
-    edges = np.int64(end - record.duration) + _shares(record.duration, cuts, count)
-    waits = np.diff(_shares(record.data_wait or 0, cuts, count))
+    edges = np.int64(end - record.duration) + shares(record.duration, cuts, count)
+    waits = np.diff(shares(record.data_wait or 0, cuts, count))
     number = np.arange(record.first_step, record.first_step + count, dtype=np.int64)
     longest = None
     if record.longest is not None and record.longest_step is not None and count > 1:
@@ -202,13 +202,13 @@ def stretched(rows: StepRows) -> StepRows:
     cuts = np.arange(count + 1, dtype=np.int64)
     begin = int(rows.start[0])
     rest = int(rows.end[-1]) - begin - longest
-    before = _shares(rest, np.minimum(cuts, count - 1), count - 1)
-    after = _shares(rest, np.maximum(cuts - 1, 0), count - 1) + longest
+    before = shares(rest, np.minimum(cuts, count - 1), count - 1)
+    after = shares(rest, np.maximum(cuts - 1, 0), count - 1) + longest
     edges = begin + np.where(cuts <= position, before, after)
     return replace(rows, start=edges[:-1], end=edges[1:], longest=None)
 
 
-def _shares(total: int, cuts: Times, count: int) -> Times:
+def shares(total: int, cuts: Times, count: int) -> Times:
     """Return total * j // count for each j without overflow."""
     whole, rest = divmod(total, count)
     return whole * cuts + rest * cuts // count

@@ -1,0 +1,110 @@
+"""What the collector does beside its requests: write down what ledgers say, let old steps go.
+
+One thread of its own; a commit never waits for it. What fails is logged and tried again later.
+"""
+
+import logging
+import threading
+from collections.abc import Callable
+
+from headway.collector.ledgers import Ledgers
+from headway.expiry import expiry
+from headway.settings import CollectorSettings
+from headway.storage.said import rows_of
+from headway.storage.store import EventStore
+
+_LOG = logging.getLogger(__name__)
+
+_SECOND = 10**9
+_DAY = 86_400 * _SECOND
+_SAY_SECONDS = 60.0
+"""Seconds between two looks for ledgers that say something new."""
+_EXPIRE_EVERY = 60
+"""Looks between two for steps that expire."""
+
+
+class Upkeep:
+    """Keeps the rows of what ledgers say current, and expires raw records of steps."""
+
+    def __init__(
+        self,
+        store: EventStore,
+        ledgers: Ledgers,
+        settings: CollectorSettings,
+        clock: Callable[[], int],
+    ) -> None:
+        """Do nothing yet; `clock` gives the time in UTC nanoseconds."""
+        self._store = store
+        self._ledgers = ledgers
+        self._settings = settings
+        self._clock = clock
+        self._said: dict[str, str] = {}
+        self._looked: dict[str, int] = {}
+        self._stopping = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def start(self) -> None:
+        """Begin to look every minute, in a thread."""
+        self._thread = threading.Thread(target=self._run, name="headway-upkeep", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Finish what is being done and end."""
+        self._stopping.set()
+        if self._thread is not None:
+            self._thread.join()
+
+    def say(self) -> int:
+        """Write what the ledgers say as far as it is new; return how many rows."""
+        count = 0
+        for snapshot in self._ledgers.snapshots():
+            if self._stopping.is_set():
+                break
+            run = snapshot.ledger.run
+            if self._said.get(run) != snapshot.version:
+                count += self._store.keeping.say(run, rows_of(snapshot.report), self._clock())
+                self._said[run] = snapshot.version
+        return count
+
+    def expire(self) -> int:
+        """Let the raw records of old steps go; return how many records."""
+        if not self._settings.step_retention_days:
+            return 0
+        now = self._clock()
+        until = now - round(self._settings.step_retention_days * _DAY)
+        count = 0
+        for run, old in self._store.keeping.expirable(until).items():
+            if self._stopping.is_set():
+                break
+            if self._looked.get(run) != old:
+                count += self._expire(run, until, now)
+                self._looked[run] = self._store.keeping.expirable(until).get(run, 0)
+        self._store.keeping.forget_superseded(until)
+        return count
+
+    def _expire(self, run: str, until: int, now: int) -> int:
+        keeping = self._store.keeping
+        found = expiry(
+            run,
+            keeping.of_run(run),
+            keeping.segments(run).get(run, []),
+            until=until,
+            as_of=now,
+        )
+        if found is None:
+            return 0
+        if not found.same:
+            _LOG.warning("raw steps of %r stay: without them its report would differ", run)
+            return 0
+        keeping.expire(run, found, now)
+        return len(found.removed)
+
+    def _run(self) -> None:
+        looks = 0
+        while not self._stopping.wait(_SAY_SECONDS):
+            for work in (self.say, *((self.expire,) if looks % _EXPIRE_EVERY == 0 else ())):
+                try:
+                    work()
+                except Exception:
+                    _LOG.exception("upkeep failed; it is tried again later")
+            looks += 1

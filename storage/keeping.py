@@ -1,0 +1,207 @@
+"""What outlives raw records: segments in their place, and rows of what the ledger says.
+
+Rows are never changed; a newer word about a key is a row of a higher revision.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import astuple
+from typing import Any
+
+from sqlalchemy import (
+    Connection,
+    Engine,
+    Table,
+    delete,
+    exists,
+    func,
+    literal,
+    or_,
+    select,
+    tuple_,
+)
+
+from headway.events import Envelope, Steps, StepsSummary
+from headway.expiry import Expiry
+from headway.ledger.segments import FrozenSegment, Lead, Stretch
+from headway.storage.rows import from_row, insert, to_row
+from headway.storage.tables import DERIVED, EVENTS, RUNS, SEGMENTS
+
+_KEYS_AT_ONCE = 1000
+_STEPS = (Steps.name, StepsSummary.name)
+
+Rows = Mapping[Table, Sequence[Mapping[str, Any]]]
+"""Rows of the tables of what the ledger says, without revision."""
+
+
+class Keeping:
+    """Reads and writes what is kept for good, beside the one thread that appends events."""
+
+    def __init__(self, engine: Engine) -> None:
+        """Work on a database of this version's schema."""
+        self._engine = engine
+        self._known: dict[str, dict[Table, dict[tuple[Any, ...], dict[str, Any]]]] = {}
+
+    def of_run(self, run: str) -> list[Envelope]:
+        """Return the stored events of a run."""
+        with self._engine.connect() as connection:
+            return [from_row(row) for row in connection.execute(_events_of(run))]
+
+    def segments(self, run: str | None = None) -> dict[str, list[FrozenSegment]]:
+        """Return the segments of a run, or of all runs, by run."""
+        statement = _newest(SEGMENTS)
+        if run is not None:
+            statement = statement.where(SEGMENTS.c.run == run)
+        found: dict[str, list[FrozenSegment]] = {}
+        with self._engine.connect() as connection:
+            for row in connection.execute(statement):
+                found.setdefault(row.run, []).append(_segment(row._asdict()))
+        return found
+
+    def expirable(self, before: int) -> dict[str, int]:
+        """Return for each run how many raw records of steps were done before a time in ns."""
+        time = EVENTS.c.anchor + EVENTS.c.monotonic
+        statement = (
+            select(EVENTS.c.run, func.count().label("records"))
+            .where(EVENTS.c.name.in_(_STEPS), EVENTS.c.run.is_not(None), time < before)
+            .group_by(EVENTS.c.run)
+            .order_by(EVENTS.c.run)
+        )
+        with self._engine.connect() as connection:
+            return {row.run: row.records for row in connection.execute(statement)}
+
+    def expire(self, run: str, expiry: Expiry, recorded: int) -> None:
+        """Put segments in the place of raw records, in one transaction."""
+        gone = [(envelope.producer, envelope.first_sequence) for envelope in expiry.removed]
+        with self._engine.begin() as connection:
+            for start in range(0, len(gone), _KEYS_AT_ONCE):
+                keys = gone[start : start + _KEYS_AT_ONCE]
+                connection.execute(
+                    delete(EVENTS).where(
+                        EVENTS.c.run == run,
+                        tuple_(EVENTS.c.producer, EVENTS.c.first_sequence).in_(keys),
+                    )
+                )
+            if expiry.kept:
+                insert(connection, EVENTS, [to_row(envelope) for envelope in expiry.kept])
+            insert(
+                connection,
+                SEGMENTS,
+                [
+                    {**_row(run, segment), "revision": 1, "recorded": recorded, "present": True}
+                    for segment in expiry.segments
+                ],
+            )
+
+    def say(self, run: str, rows: Rows, recorded: int) -> int:
+        """Write what the ledger says of a run as far as it is new; return how many rows."""
+        with self._engine.begin() as connection:
+            known = self._known.get(run)
+            if known is None:
+                known = {table: _read(connection, table, run) for table in rows}
+            new: dict[Table, dict[tuple[Any, ...], dict[str, Any]]] = {}
+            for table, said in rows.items():
+                new[table] = _changes(table, known[table], said, recorded)
+                if new[table]:
+                    insert(connection, table, list(new[table].values()))
+        for table, changed in new.items():
+            known[table] |= changed
+        self._known[run] = known
+        return sum(map(len, new.values()))
+
+    def forget_superseded(self, before: int) -> None:
+        """Delete rows written before a time in UTC ns of which there is a newer revision.
+
+        What was said of a run that was over stays: such a word was not provisional.
+        """
+        with self._engine.begin() as connection:
+            for table in DERIVED:
+                newer = table.alias()
+                same = [newer.c[key] == table.c[key] for key in table.info["keys"]]
+                later = exists(select(literal(1)).where(*same, newer.c.revision > table.c.revision))
+                statement = delete(table).where(table.c.recorded < before, later)
+                if table is RUNS:
+                    statement = statement.where(or_(RUNS.c.provisional, ~RUNS.c.present))
+                connection.execute(statement)
+
+
+def _events_of(run: str) -> Any:
+    return select(EVENTS).where(EVENTS.c.run == run)
+
+
+def _newest(table: Table) -> Any:
+    """Return the newest revision of each row of a table that is still so."""
+    newer = table.alias()
+    same = [newer.c[key] == table.c[key] for key in table.info["keys"]]
+    later = exists(select(literal(1)).where(*same, newer.c.revision > table.c.revision))
+    return select(table).where(table.c.present, ~later)
+
+
+def _read(connection: Connection, table: Table, run: str) -> dict[tuple[Any, ...], dict[str, Any]]:
+    """Return the newest row of each key of a run, those that are no longer so included."""
+    statement = select(table).where(table.c.run == run).order_by(table.c.revision)
+    return {_key(table, row._asdict()): row._asdict() for row in connection.execute(statement)}
+
+
+def _key(table: Table, row: Mapping[str, Any]) -> tuple[Any, ...]:
+    return tuple(row[name] for name in table.info["keys"])
+
+
+def _changes(
+    table: Table,
+    known: Mapping[tuple[Any, ...], Mapping[str, Any]],
+    said: Sequence[Mapping[str, Any]],
+    recorded: int,
+) -> dict[tuple[Any, ...], dict[str, Any]]:
+    """Return the rows to be written: new or changed ones, and those that are no longer so."""
+    found = {}
+    rows = {_key(table, row): row for row in said}
+    for key, row in rows.items():
+        old = known.get(key)
+        if old is None or not old["present"] or any(old[name] != row[name] for name in row):
+            revision = 1 if old is None else old["revision"] + 1
+            found[key] = {**row, "revision": revision, "recorded": recorded, "present": True}
+    for key, old in known.items():
+        if key not in rows and old["present"]:
+            revision = old["revision"] + 1
+            found[key] = {**old, "revision": revision, "recorded": recorded, "present": False}
+    return found
+
+
+def _row(run: str, segment: FrozenSegment) -> dict[str, Any]:
+    first, last = segment.stretches[0], segment.stretches[-1]
+    lead = segment.lead
+    detail = {
+        "stretches": [astuple(stretch) for stretch in segment.stretches],
+        "pieces": segment.pieces,
+        "lead": None if lead is None else astuple(lead),
+    }
+    return {
+        "run": run,
+        "attempt": segment.attempt,
+        "first_row": segment.first_row,
+        "num_steps": segment.num_steps,
+        "first_step": first.number - first.count + 1,
+        "last_step": last.number,
+        "started": first.begin,
+        "ended": last.end,
+        "work": segment.work,
+        "data_wait": segment.data_wait,
+        "other": segment.other,
+        "detail": json.dumps(detail),
+    }
+
+
+def _segment(row: Mapping[str, Any]) -> FrozenSegment:
+    detail = json.loads(row["detail"])
+    lead = detail["lead"]
+    if lead is not None:
+        since, rank, waits = lead
+        lead = Lead(since, rank, tuple((start, end) for start, end in waits))
+    return FrozenSegment(
+        attempt=row["attempt"],
+        first_row=row["first_row"],
+        stretches=tuple(Stretch(*stretch) for stretch in detail["stretches"]),
+        pieces=tuple((start, end, name, part) for start, end, name, part in detail["pieces"]),
+        lead=lead,
+    )
