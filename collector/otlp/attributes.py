@@ -15,9 +15,17 @@ from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
 
 from headway.collector.otlp.bodies import MalformedRequest
 from headway.collector.otlp.messages import fields
+from headway.redaction import masked_value
+from headway.wire import PREFIX
 
 MOST_NESTED = 64 * 1024
 """Bytes beyond which a list or a map is not built."""
+LONGEST_TEXT = 64 * 1024
+"""Characters that are kept of one text."""
+LONGEST_NAME = 256
+"""Characters of a name of a run, rank's attempt, node or phase, which become labels of metrics."""
+_IN_ENVELOPE = ("run", "attempt", "node", "boot_id", "producer")
+_NAMES = {*(PREFIX + name for name in _IN_ENVELOPE), "run_name", "phase"}
 _LIST, _MAP = 5, 6
 _MOST_PARTS = 16
 _LONGEST_KEY = 100
@@ -33,8 +41,16 @@ class TooBig:
         return f"a list or map of more than {MOST_NESTED} bytes"
 
 
+class TooLong:
+    """Stands for a name that is too long for one; no declaration admits it."""
+
+    def __repr__(self) -> str:
+        """Say what it stands for."""
+        return f"a name of more than {LONGEST_NAME} characters"
+
+
 def decode(pairs: Iterable[bytes]) -> dict[bytes, Pair]:
-    """Return key and value of each encoded `KeyValue`.
+    """Return key and value of each encoded `KeyValue`, without secrets and overlong texts.
 
     Raises:
         MalformedRequest: not the encoding of one.
@@ -86,7 +102,17 @@ def _parsed(pair: bytes) -> Pair:
         message = KeyValue.FromString(pair)
     except (DecodeError, UnicodeDecodeError) as error:
         raise MalformedRequest(f"the body is no OTLP request: {error}") from error
-    return message.key, plain(message.value)
+    return message.key, _kept(message.key, plain(message.value))
+
+
+def _kept(key: str, value: Any) -> Any:
+    if type(value) is int:
+        return value
+    if isinstance(value, str):
+        if key in _NAMES and len(value) > LONGEST_NAME:
+            return TooLong()
+        value = value[:LONGEST_TEXT]
+    return masked_value(key, value)
 
 
 def _is_nested(pair: bytes) -> bool:

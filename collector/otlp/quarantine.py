@@ -8,6 +8,7 @@ from google.protobuf import json_format  # type: ignore[import-untyped]  # ships
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]  # as above
 
 from headway.collector.otlp.bodies import TooLarge
+from headway.redaction import masked, masked_value
 from headway.storage.store import Quarantined
 
 _LONGEST_IN_WORDS = 64 * 1024
@@ -41,13 +42,26 @@ class Quarantine:
                 "resource": _in_words(group_type, group),
                 "record": _in_words(record_type, record),
             }
-        text = json.dumps(raw, sort_keys=True)
+        text = json.dumps(_without_secrets(raw), sort_keys=True)
         self._left -= len(text)
         if self._left < 0:
             raise TooLarge(
                 f"the records to be quarantined hold more than {self._limit} bytes in all"
             )
         self.records.append(Quarantined(received=self._received, reason=reason, raw=text))
+
+
+def _without_secrets(content: Any) -> Any:
+    """Mask what looks like a secret in a record's JSON form, in which attributes are pairs."""
+    if isinstance(content, list):
+        return [_without_secrets(item) for item in content]
+    if isinstance(content, dict):
+        if isinstance(content.get("key"), str) and isinstance(content.get("value"), dict):
+            kept = _without_secrets(content["value"])
+            kept = {kind: masked_value(content["key"], item) for kind, item in kept.items()}
+            return {**content, "value": kept}
+        return {name: _without_secrets(item) for name, item in content.items()}
+    return masked(content) if isinstance(content, str) else content
 
 
 def _in_words(kind: Any, encoded: bytes) -> Any:

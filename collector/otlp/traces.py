@@ -17,6 +17,7 @@ from headway.collector.otlp.json_form import parsed
 from headway.collector.otlp.messages import LeanSpan, groups
 from headway.collector.otlp.quarantine import Quarantine
 from headway.events import Envelope
+from headway.redaction import masked, masked_values
 
 _LARGEST_SPAN = 64 * 1024
 
@@ -69,7 +70,7 @@ def _events(resource: dict[str, Any], span: Span) -> list[Envelope]:
             span_id=bytes(span.span_id).hex(),
             start=span.start_time_unix_nano,
             end=span.end_time_unix_nano,
-            error=(span.status.message or "error") if span.status.code == 2 else None,
+            error=masked(span.status.message or "error") if span.status.code == 2 else None,
             resource=resource,
             attributes=_attributes(span),
         )
@@ -77,7 +78,7 @@ def _events(resource: dict[str, Any], span: Span) -> list[Envelope]:
 
 
 def _attributes(message: Any) -> dict[str, Any]:
-    return {pair.key: plain(pair.value) for pair in message.attributes}
+    return masked_values({pair.key: plain(pair.value) for pair in message.attributes})
 
 
 def _unhex(message: Any) -> None:

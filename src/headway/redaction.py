@@ -9,12 +9,12 @@ environment calls secret are masked as they stand (`secrets_of`).
 
 import re
 from collections.abc import Collection, Mapping
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 MASK = "[masked]"
 _SHORTEST = 8
-"""Characters from which the value of a variable counts as a secret."""
+"""Characters from which a text is looked at and the value of a variable counts as a secret."""
 
 _PRIVATE_NAME = (
     r"passw(?:or)?d|passphrase|secret|(?<![a-z])token(?![a-z])|api[_-]?key|access[_-]?key|"
@@ -52,6 +52,8 @@ def masked(text: str, secrets: Collection[str] = ()) -> str:
     for secret in secrets:
         if secret in text:
             text = text.replace(secret, MASK)
+    if len(text) < _SHORTEST:
+        return text
     lower = text.lower()
     if not any(hint in lower for hint in _HINTS):
         return text
@@ -63,7 +65,7 @@ def masked_values(values: Mapping[str, Any], secrets: Collection[str] = ()) -> d
 
     Of a text with a name such as `api_key` nothing is kept.
     """
-    return {name: _masked_value(name, value, secrets) for name, value in values.items()}
+    return {name: masked_value(name, value, secrets) for name, value in values.items()}
 
 
 def secrets_of(environment: Mapping[str, str]) -> tuple[str, ...]:
@@ -79,17 +81,23 @@ def secrets_of(environment: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(sorted(found, key=lambda value: (-len(value), value)))
 
 
+@lru_cache(maxsize=4096)
+def _is_private(name: str) -> bool:
+    return re.search(_PRIVATE_NAME, name.lower()) is not None
+
+
 @cache
 def _shapes() -> re.Pattern[str]:
     # Compiled when first needed: training processes import this module, and most need it never.
     return re.compile(_SHAPES, re.VERBOSE | re.IGNORECASE | re.DOTALL)
 
 
-def _masked_value(name: str, value: Any, secrets: Collection[str]) -> Any:
+def masked_value(name: str, value: Any, secrets: Collection[str] = ()) -> Any:
+    """Return one value that has a name, without secrets."""
     if isinstance(value, str):
-        return MASK if value and re.search(_PRIVATE_NAME, name.lower()) else masked(value, secrets)
-    if isinstance(value, tuple):
-        return tuple(_masked_value(name, item, secrets) for item in value)
+        return MASK if value and _is_private(name) else masked(value, secrets)
+    if isinstance(value, tuple | list):
+        return type(value)(masked_value(name, item, secrets) for item in value)
     if isinstance(value, Mapping):
         return masked_values(value, secrets)
     return value

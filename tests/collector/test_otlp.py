@@ -21,7 +21,7 @@ from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord
 from event_strategies import envelopes
 from headway import wire
 from headway.collector.otlp import replies
-from headway.collector.otlp.attributes import MOST_NESTED, plain
+from headway.collector.otlp.attributes import LONGEST_NAME, LONGEST_TEXT, MOST_NESTED, plain
 from headway.collector.otlp.bodies import (
     JSON,
     PROTOBUF,
@@ -34,7 +34,15 @@ from headway.collector.otlp.bodies import (
 from headway.collector.otlp.decoded import Decoded
 from headway.collector.otlp.logs import decode_logs
 from headway.collector.otlp.messages import MOST_MESSAGES
-from headway.events import Envelope, Heartbeat, Note, RunConfigured, StepsSummary
+from headway.events import (
+    Envelope,
+    Heartbeat,
+    Note,
+    PhaseBegan,
+    RunConfigured,
+    RunStarted,
+    StepsSummary,
+)
 from headway.storage.store import Quarantined
 from otlp_requests import body, request
 from records import PRODUCER, record, steps
@@ -179,9 +187,42 @@ def test_what_would_grow_a_lot_is_not_built() -> None:
         decode(message.SerializeToString())
 
 
-def test_a_long_text_is_no_growth() -> None:
+def test_a_long_text_is_no_growth_and_its_beginning_is_kept() -> None:
     sent = [record(1, Note(text="x" * 200_000))]
-    assert decode(body(sent)).envelopes == sent
+    assert decode(body(sent)).envelopes == [record(1, Note(text="x" * LONGEST_TEXT))]
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        record(1, Note(text="x"), run="x" * (LONGEST_NAME + 1)),
+        record(1, RunStarted(run_name="x" * (LONGEST_NAME + 1))),
+        record(1, PhaseBegan(phase="x" * (LONGEST_NAME + 1))),
+    ],
+)
+def test_what_would_be_a_long_label_is_quarantined(sent: Envelope) -> None:
+    decoded = decode(body([sent]))
+    assert decoded.envelopes == []
+    assert f"got a name of more than {LONGEST_NAME} characters" in decoded.quarantined[0].reason
+
+
+def test_what_looks_like_a_secret_is_masked_in_events_and_in_quarantine() -> None:
+    message = request(
+        [
+            record(1, Note(text="https://me:s3cretWord99@host")),
+            record(2, RunConfigured(links={"api_key": "s3cretWord99", "lr": 0.1})),
+        ]
+    )
+    odd = message.resource_logs[0].scope_logs[0].log_records.add(event_name="headway.teleported")
+    odd.body.string_value = "Authorization: Bearer s3cretWord99"
+    odd.attributes.add(key="wandb.api_key").value.string_value = "s3cretWord99"
+    decoded = decode(message.SerializeToString())
+    assert decoded.envelopes == [
+        record(1, Note(text="https://[masked]@host")),
+        record(2, RunConfigured(links={"api_key": "[masked]", "lr": 0.1})),
+    ]
+    assert "s3cretWord99" not in decoded.quarantined[0].raw
+    assert decoded.quarantined[0].raw.count("[masked]") == 2
 
 
 def test_quarantined_records_that_repeat_a_large_resource_are_too_large() -> None:
