@@ -21,6 +21,7 @@ from sqlalchemy.exc import DBAPIError
 from headway import wire
 from headway.events import Envelope
 from headway.sequences import SequenceSet
+from headway.storage.acknowledged import Journal
 from headway.storage.migrations import SchemaError, migrate
 from headway.storage.reading import Reading
 from headway.storage.sql_session import LOCKED
@@ -69,9 +70,10 @@ class Appended:
 class EventStore:
     """Events, interval sets and quarantine in one DuckDB file."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, journal: Journal) -> None:
         """Take over an engine whose tables exist; see `open`."""
         self._engine = engine
+        self._journal = journal
         self._stored = self._read_intervals()
         self._opening = uuid.uuid4().hex[:12]
         self._num_commits = 0
@@ -91,7 +93,7 @@ class EventStore:
             with engine.begin() as connection:
                 migrate(connection)
                 describe(connection)
-            return cls(engine)
+            return cls(engine, Journal(path))
         except SchemaError as error:
             engine.dispose()
             raise StoreError(f"cannot use the database {str(path)!r}: {error}") from error
@@ -107,6 +109,20 @@ class EventStore:
     def close(self) -> None:
         """Write everything to the file and let go of it."""
         self._engine.dispose()
+        self._journal.close()
+
+    def settle(self) -> None:
+        """Take the log into the file and forget what was missed: it has been told.
+
+        Raises:
+            StoreError: it could not be done, for want of room for example.
+        """
+        try:
+            with self._engine.connect() as connection:
+                connection.exec_driver_sql("CHECKPOINT")
+            self._journal.forget()
+        except (DBAPIError, OSError) as error:
+            raise StoreError(f"the database's log could not be taken in: {error}") from error
 
     def append(
         self, envelopes: Iterable[Envelope], quarantined: Sequence[Quarantined] = ()
@@ -139,6 +155,7 @@ class EventStore:
                     _insert_quarantined(connection, quarantined)
         except DBAPIError as error:
             raise StoreError(f"{len(kept)} events could not be stored: {error.orig}") from error
+        self._journal.note(kept)
         self._stored.update(changed)
         self._num_commits += 1
         return Appended(
