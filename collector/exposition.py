@@ -78,6 +78,9 @@ def ingest_samples(service: Service) -> Iterator[Sample]:
     for quantile, lag in service.committer.lags.quantiles().items():
         yield "headway_ingest_lag_seconds", (f"{quantile:g}",), lag / _SECOND
     yield "headway_ingest_open_gaps", (), service.store.num_gaps
+    recoveries, lost = service.recoveries.counts()
+    yield "headway_storage_recoveries_total", (), recoveries
+    yield "headway_storage_lost_records_total", (), lost
     for clock in service.node_clocks.current(service.clock()):
         yield "headway_clock_offset_seconds", (clock.node,), clock.offset / _SECOND
         error = None if clock.error is None else clock.error / _SECOND

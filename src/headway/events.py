@@ -710,6 +710,22 @@ class Dropped(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class StorageRecovered(Event):
+    """The collector could open its database only after repairing its log, or found it short."""
+
+    name: ClassVar[str] = "storage.recovered"
+    reason: Annotated[str, Described("What was wrong.")]
+    set_aside: Annotated[
+        tuple[str, ...], Described("Where what was damaged is kept, to be looked at.")
+    ] = ()
+    kept: Annotated[int, Described("Part of the log that was whole.", "bytes")] = 0
+    damaged: Annotated[int, Described("Part of the log that could not be read.", "bytes")] = 0
+    lost: Annotated[
+        int, Described("Records that had been acknowledged and are not stored.", "records")
+    ] = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Misuse(Event):
     """The recorder was used in a way it cannot make sense of; reported once per kind."""
 

@@ -296,6 +296,24 @@ METRICS: Mapping[str, Metric] = {
             description="Ranges of sequence numbers that are missing between stored ones.",
         ),
         Metric(
+            name="headway_storage_recoveries_total",
+            kind="counter",
+            description="Times the database could be opened only after its log was repaired, or "
+            "lacked what had been acknowledged, in its life.",
+        ),
+        Metric(
+            name="headway_storage_lost_records_total",
+            kind="counter",
+            description="Records that had been acknowledged and were not in the database when it "
+            "was opened, in its life.",
+        ),
+        Metric(
+            name="headway_storage_failing",
+            kind="gauge",
+            description="1 while commits fail, for want of room for example; nothing is "
+            "acknowledged then, and agents keep what they have.",
+        ),
+        Metric(
             name="headway_node_failures_total",
             kind="counter",
             description="Failures of the node: GPU faults that ask for a reset, a reboot or a "
