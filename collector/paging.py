@@ -45,10 +45,9 @@ def page(
     begin = 0
     if asked.cursor is not None:
         after = key_of(asked.cursor)
-        try:
-            begin = sum(key(item) <= after for item in ordered)
-        except TypeError as error:
-            raise _foreign(asked.cursor) from error
+        if ordered and [*map(type, after)] != [*map(type, key(ordered[0]))]:
+            raise foreign(asked.cursor)
+        begin = sum(key(item) <= after for item in ordered)
     shown = ordered[begin : begin + asked.limit]
     more = begin + asked.limit < len(ordered)
     return shown, cursor_of(key(shown[-1])) if more else None
@@ -68,11 +67,12 @@ def key_of(cursor: str) -> Key:
     try:
         found = json.loads(base64.b64decode(cursor, altchars=b"-_", validate=True))
     except (binascii.Error, ValueError) as error:
-        raise _foreign(cursor) from error
+        raise foreign(cursor) from error
     if not isinstance(found, list):
-        raise _foreign(cursor)
+        raise foreign(cursor)
     return tuple(found)
 
 
-def _foreign(cursor: str) -> BadQuestion:
+def foreign(cursor: str) -> BadQuestion:
+    """Return the refusal of a cursor that no page of this endpoint gave."""
     return BadQuestion(f"cursor {cursor!r:.80} is not one of these pages", "Begin without one.")

@@ -10,8 +10,8 @@ import pyarrow  # type: ignore[import-untyped]  # ships no types
 
 from headway import events as declared
 from headway.collector import schemas
-from headway.collector.endpoint import Answer, Asked, BadQuestion, Endpoint
-from headway.collector.paging import Cursor, cursor_of, key_of
+from headway.collector.endpoint import Answer, Asked, Endpoint
+from headway.collector.paging import Cursor, cursor_of, foreign, key_of
 from headway.collector.run_api import OneRun
 from headway.collector.schemas import list_of, object_of, optional
 from headway.collector.service import Service
@@ -19,6 +19,7 @@ from headway.storage.reading import EventFilter, Place
 
 _MOST_STEPS = 1_000_000
 _MOST_RECORDS = 10_000
+_INT64 = 2**63
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,9 +117,11 @@ def _place(cursor: str | None) -> Place | None:
     if cursor is None:
         return None
     match key_of(cursor):
-        case (int() as time, str() as producer, int() as sequence):
+        case (int() as time, str() as producer, int() as sequence) if (
+            abs(time) < _INT64 and abs(sequence) < _INT64
+        ):
             return time, producer, sequence
-    raise BadQuestion(f"cursor {cursor!r:.80} is not one of these pages", "Begin without one.")
+    raise foreign(cursor)
 
 
 def _with_next(table: pyarrow.Table, after: str | None) -> pyarrow.Table:
