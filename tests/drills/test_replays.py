@@ -9,7 +9,9 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -21,6 +23,7 @@ from launched import surroundings
 
 pytestmark = pytest.mark.slow
 
+RUN_ID = "llama-7"
 KERNEL = (
     "[12199.713474] oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=/,mems_allowed=0,"
     "oom_memcg=/job,task_memcg=/job,task=python3,pid={pid},uid=0\n"
@@ -89,31 +92,30 @@ def test_a_sigkill_is_an_oom_where_the_kernel_or_its_counter_says_so(
         ) as started:
             assert started.stdout is not None
             ranks = dict(started.stdout.readline().split() for _ in range(2))
-            time_to_be_seen(collector.address)
+            wait_until(collector.address, lambda report: report["steps"]["highest"] == 5)
             victim = int(ranks["1"])
-            os.kill(victim, signal.SIGKILL)
+            # the kernel counts and logs before it kills
             if counter_tells:
                 counter.write_text(COUNTER.format(kills=1))
             if kernel_tells:
                 with kernel.open("a") as log:
                     log.write(KERNEL.format(pid=victim))
+            os.kill(victim, signal.SIGKILL)
+            wait_until(collector.address, lambda report: bool(report["incidents"]))
             os.kill(int(ranks["0"]), signal.SIGTERM)
             assert started.wait(30) == 0
         with CollectorClient(ClientSettings(endpoint=collector.address)) as client:
-            report = client.report("llama-7")
+            report = client.report(RUN_ID)
 
     (incident,) = report["incidents"]
     assert incident["cause"] == cause
     assert (incident["suspect_rank"], incident["suspect_node"]) == (1, "node-0")
 
 
-def time_to_be_seen(address: str) -> None:
-    """Wait until the collector knows both ranks: then the agent does, and watches them."""
-    deadline = time.monotonic() + 30
+def wait_until(address: str, holds: Callable[[dict[str, Any]], bool]) -> None:
+    """Wait until the collector tells something of the run."""
+    deadline = time.monotonic() + 60
     with CollectorClient(ClientSettings(endpoint=address)) as client:
-        while time.monotonic() < deadline:
-            found = client.runs()
-            if found and found[0]["steps"]["highest"] == 5:
-                return
+        while not (client.runs() and holds(client.report(RUN_ID))):
+            assert time.monotonic() < deadline
             time.sleep(0.1)
-    raise AssertionError("no step of the ranks reached the collector")
