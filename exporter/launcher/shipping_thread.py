@@ -1,4 +1,4 @@
-"""The node's agent in a thread, for as long as a command runs, unless another one is at work."""
+"""The node's agent in a thread, for as long as a command runs and no other one is at work."""
 
 import logging
 import threading
@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 _LOOK = 0.02
+_TRY_AGAIN = 1.0
+"""Seconds between two looks whether another agent has left the folder."""
+ABSENCE = 30.0
+"""Seconds without any agent after which the folder is taken over: one may be started anew."""
 
 
 class ShippingThread:
@@ -28,6 +32,8 @@ class ShippingThread:
         self._settings = settings
         self._folder = folder
         self._claim = ExitStack()
+        self._is_ours = False
+        """Whether this is the agent of the folder."""
         self._agent: Agent | None = None
         self._metrics: NodeMetrics | None = None
         self._over = threading.Event()
@@ -36,14 +42,14 @@ class ShippingThread:
     def claim(self) -> None:
         """Become the folder's agent, so that recorders see one; leave it to one that is."""
         try:
-            self._claim.enter_context(only_agent(self._folder))
-        except OtherAgentError:
-            _log.info("another agent ships the spools in %s", self._folder)
-            return
+            self._is_ours = self._is_free()
         except SettingError as error:
             _log.error("%s; nothing is shipped", error)
             return
-        renew_marker(self._folder)
+        if self._is_ours:
+            renew_marker(self._folder)
+        else:
+            _log.info("another agent ships the spools in %s", self._folder)
         self._thread = threading.Thread(target=self._run, name="headway agent", daemon=True)
 
     def start(self) -> None:
@@ -53,8 +59,7 @@ class ShippingThread:
 
     def release(self) -> None:
         """Let go of the folder: there is no command."""
-        if self._thread is not None:
-            remove_marker(self._folder)
+        self._leave()
         self._claim.close()
 
     def finish(self, deadline: float, pause: Callable[[float], bool]) -> bool:
@@ -67,7 +72,7 @@ class ShippingThread:
         if thread is None or not thread.is_alive():
             return True
         if self._agent is None and not spools(self._folder):
-            remove_marker(self._folder)
+            self._leave()
             return False  # it is still being imported, and there is nothing to ship
         patience = max(deadline - time.monotonic(), 0.0)
         taken = self._taken()
@@ -81,8 +86,42 @@ class ShippingThread:
         if not thread.is_alive():
             return True
         _log.warning("not all was taken; the next agent ships the rest from %s", self._folder)
-        remove_marker(self._folder)
+        self._leave()
         return False
+
+    def _is_free(self) -> bool:
+        """Claim the folder; return False where another agent has it.
+
+        Raises:
+            SettingError: the folder cannot be used.
+        """
+        try:
+            self._claim.enter_context(only_agent(self._folder))
+        except OtherAgentError:
+            return False
+        return True
+
+    def _await(self) -> None:
+        """Wait until nobody ships the folder any more, or the command is over; then claim it."""
+        import headway.exporter.agent  # noqa: F401  # too slow for the moment when it is needed
+
+        last_seen = time.monotonic()
+        while not self._is_ours:
+            over = self._over.wait(_TRY_AGAIN)
+            if not self._is_free():
+                last_seen = time.monotonic()
+            elif over or time.monotonic() - last_seen >= ABSENCE:
+                self._is_ours = True
+                renew_marker(self._folder)
+                return
+            else:
+                self._claim.close()
+            if over:
+                return
+
+    def _leave(self) -> None:
+        if self._is_ours:
+            remove_marker(self._folder)
 
     def _taken(self) -> int:
         """Return how many records the collector has taken or refused so far."""
@@ -94,7 +133,10 @@ class ShippingThread:
 
     def _run(self) -> None:
         try:
-            self._ship()
+            if not self._is_ours:
+                self._await()
+            if self._is_ours:
+                self._ship()
         except SettingError as error:
             _log.error("%s; nothing is shipped", error)
         except ModuleNotFoundError as error:
@@ -106,7 +148,7 @@ class ShippingThread:
         except Exception:
             _log.exception("the agent failed; the command goes on and nothing more is shipped")
         finally:
-            remove_marker(self._folder)
+            self._leave()
             self._claim.close()
 
     def _ship(self) -> None:

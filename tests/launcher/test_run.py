@@ -12,8 +12,13 @@ from pathlib import Path
 import pytest
 
 from agent_process import agent_process
+from arrivals import wait_until
 from headway.events import Fault, RankExited, Steps, StopAnnounced
+from headway.exporter.agent_lock import only_agent
+from headway.exporter.launcher import shipping_thread
+from headway.exporter.launcher.shipping_thread import ShippingThread
 from headway.exporter.spool import spools
+from headway.settings import AgentSettings
 from launched import NOBODY, headway_run, launched, of, spooled, surroundings
 from otlp_endpoint import OtlpEndpoint, otlp_endpoint
 
@@ -122,6 +127,48 @@ def test_where_an_agent_is_at_work_shipping_is_left_to_it(
     assert status == 0, errors
     assert len(of(endpoint.accepted, RankExited)) == 1
     assert spools(tmp_path) == []
+
+
+def test_what_an_agent_that_left_has_not_shipped_is_shipped_at_the_end(
+    endpoint: OtlpEndpoint, tmp_path: Path
+) -> None:
+    words = headway_run(
+        tmp_path, ["sh", "-c", '"$@"; read word', "sh", *training()], endpoint.address
+    )
+    with only_agent(tmp_path):
+        process = subprocess.Popen(
+            words, env=surroundings(), stdin=subprocess.PIPE, stderr=subprocess.PIPE
+        )
+        wait_until(lambda: bool(of(spooled(tmp_path), RankExited)))
+    assert not (tmp_path / "agent.json").exists()
+    process.communicate(b"go\n", timeout=PATIENCE)
+    assert process.returncode == 0
+    assert of(endpoint.accepted, Steps)
+    assert spools(tmp_path) == []
+
+
+def pause(seconds: float) -> bool:
+    time.sleep(seconds)
+    return False
+
+
+def test_shipping_is_taken_over_where_the_agent_at_work_leaves(
+    endpoint: OtlpEndpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shipping_thread, "ABSENCE", 1.0)
+    settings = AgentSettings(
+        spool=tmp_path, endpoint=endpoint.address, port=0, gpus=False, nics=False, kernel_log="off"
+    )
+    shipping = ShippingThread(settings, tmp_path)
+    with only_agent(tmp_path):
+        shipping.claim()
+        shipping.start()
+        subprocess.run(training(), env=surroundings(HEADWAY_SPOOL=str(tmp_path)), check=True)
+        assert not (tmp_path / "agent.json").exists(), "it is not the agent yet"
+    wait_until(lambda: bool(of(endpoint.accepted, Steps)))
+    assert (tmp_path / "agent.json").exists()
+    assert shipping.finish(time.monotonic() + PATIENCE, pause)
+    assert not (tmp_path / "agent.json").exists()
 
 
 def test_a_folder_that_cannot_be_used_keeps_nobody_back(tmp_path: Path) -> None:
