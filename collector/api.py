@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
-from headway.collector import openapi, otlp_api
+from headway.collector import backup_api, openapi, otlp_api
 from headway.collector.access import Access, TokenBook
 from headway.collector.answers import error_answer, service_of
 from headway.collector.endpoints import ENDPOINTS
@@ -33,6 +33,7 @@ def application(service: Service) -> Starlette:
     app = Starlette(
         routes=[
             *otlp_api.routes(),
+            *backup_api.routes(),
             Route("/healthz", healthz),
             Route("/readyz", readyz),
             Route("/metrics", metrics),

@@ -11,6 +11,7 @@ from headway.collector.node_clocks import NodeClocks
 from headway.collector.node_histories import NodeHistories
 from headway.collector.own_events import OwnEvents
 from headway.collector.recovery import Recoveries
+from headway.collector.upkeep import Upkeep
 from headway.events import Envelope
 from headway.settings import CollectorSettings
 from headway.storage.store import EventStore
@@ -36,7 +37,9 @@ class Service:
         self.own_events = OwnEvents(clock)
         self._ledgers = Ledgers(clock)
         self._node_histories = NodeHistories(self._ledgers, self.node_clocks, store, clock)
+        self._upkeep = Upkeep(store, self._ledgers, settings, clock)
         self._committer: Committer | None = None
+        self._complete = False
         self._stopping = threading.Event()
         self._rebuilding: threading.Thread | None = None
 
@@ -58,7 +61,7 @@ class Service:
         Raises:
             Busy: they are not rebuilt yet, and half a ledger is a wrong one.
         """
-        _ = self.committer
+        self._check_complete()
         return self._ledgers
 
     @property
@@ -68,7 +71,7 @@ class Service:
         Raises:
             Busy: the ledgers are not rebuilt yet.
         """
-        _ = self.committer
+        self._check_complete()
         return self._node_histories
 
     @property
@@ -85,11 +88,22 @@ class Service:
         )
         self._rebuilding.start()
 
+    def read(self) -> None:
+        """Rebuild the ledgers of a store that is only read; no event is taken."""
+        if not self._complete:
+            self._rebuild()
+            self._complete = True
+
+    def _check_complete(self) -> None:
+        if not self._complete:
+            raise Busy("the collector is not ready yet: ledgers are being rebuilt")
+
     def close(self) -> None:
         """Commit what waits and close the store."""
         self._stopping.set()
         if self._rebuilding is not None:
             self._rebuilding.join()
+        self._upkeep.close()
         if self._committer is not None:
             self._committer.close()
         self.store.close()
@@ -102,10 +116,13 @@ class Service:
             on_failed()
             return
         if not self._stopping.is_set():
+            self._complete = True
             self._committer = Committer(self.store, self.settings, self._publish, self.clock)
+            self._upkeep.start()
             on_ready()
 
     def _rebuild(self) -> None:
+        self._ledgers.restore(self.store.keeping.segments())
         batch: list[Envelope] = []
         for envelope in self.store.envelopes():
             if self._stopping.is_set():

@@ -11,6 +11,7 @@ from urllib.parse import quote
 
 import httpx
 
+from headway.redaction import masked
 from headway.settings import ClientSettings, SettingError
 
 if TYPE_CHECKING:
@@ -18,6 +19,10 @@ if TYPE_CHECKING:
 
 ARROW = "application/vnd.apache.arrow.stream"
 """Media type of an answer in columns."""
+BACKUP = "/api/v1/backup"
+"""Where the collector copies its database."""
+BACKUP_MEDIA = "application/vnd.duckdb"
+"""Media type of such a copy."""
 _ITEMS_AT_ONCE = 1_000
 _EVENTS_AT_ONCE = 10_000
 _STEPS_AT_ONCE = 1_000_000
@@ -236,6 +241,32 @@ class CollectorClient:
         """
         return self._get(f"/api/v1/nodes/{quote(node, safe='')}")
 
+    def backup(self, path: Path) -> int:
+        """Write a consistent copy of the collector's database to a new file; return its bytes.
+
+        Raises:
+            CollectorError: no answer; see its subclasses.
+            OSError: the file exists already or cannot be written.
+        """
+        unlimited = httpx.Timeout(self._http.timeout.connect, read=None)  # a copy takes what it takes
+        try:
+            with (
+                self._http.stream("POST", BACKUP, timeout=unlimited) as response,
+                path.open("xb") as file,
+            ):
+                if response.headers.get("content-type") != BACKUP_MEDIA:
+                    response.read()
+                    raise self._error(BACKUP, response)
+                for part in response.iter_bytes():
+                    file.write(part)
+                return file.tell()
+        except httpx.HTTPError as error:
+            path.unlink(missing_ok=True)
+            raise self._unreachable(error) from error
+        except CollectorError:
+            path.unlink(missing_ok=True)
+            raise
+
     def acknowledge(self, incident: str, author: str) -> dict[str, Any]:
         """Record who took charge of an incident; return it as it now reads.
 
@@ -304,24 +335,31 @@ class CollectorClient:
         try:
             response = self._http.request(method, path, params=query, json=content, headers=headers)
         except httpx.HTTPError as error:
-            raise CollectorUnreachable(
-                f"No collector answers at {self._endpoint} ({error}).",
-                "Start one with `headway collect`, or set HEADWAY_ENDPOINT to its address.",
-            ) from error
+            raise self._unreachable(error) from error
         columns = response.headers.get("content-type", "").startswith(ARROW)
-        answer = None if columns else _object(response)
-        if response.is_success and (columns or answer is not None):
+        if response.is_success and (columns or _object(response) is not None):
             return response
+        raise self._error(path, response)
+
+    def _unreachable(self, error: httpx.HTTPError) -> CollectorError:
+        return CollectorUnreachable(
+            f"No collector answers at {masked(self._endpoint)} ({error}).",
+            "Start one with `headway collect`, or set HEADWAY_ENDPOINT to its address.",
+        )
+
+    def _error(self, path: str, response: httpx.Response) -> CollectorError:
+        """Return what an answer says that is not the one asked for."""
+        answer = _object(response)
         if answer is None or "error" not in answer:
-            raise CollectorUnreachable(
-                f"What answers at {self._endpoint} is no Headway collector.",
+            return CollectorUnreachable(
+                f"What answers at {masked(self._endpoint)} is no Headway collector.",
                 "Set HEADWAY_ENDPOINT to the collector's address.",
             )
         kind: type[CollectorError] = CollectorRefused
         if response.status_code == httpx.codes.NOT_FOUND:
             one_of = path.removeprefix("/api/v1/").rpartition("/")[0].partition("/")[0]
             kind = {"incidents": UnknownIncident, "nodes": UnknownNode}.get(one_of, UnknownRun)
-        raise kind(str(answer["error"]), str(answer.get("next", "")))
+        return kind(str(answer["error"]), str(answer.get("next", "")))
 
 
 def _given(query: Mapping[str, Any]) -> dict[str, Any]:

@@ -109,6 +109,17 @@ class Keeping:
         self._known[run] = known
         return sum(map(len, new.values()))
 
+    def take(self, table: Table, rows: Sequence[Mapping[str, Any]]) -> int:
+        """Write rows of another database as they are, those whose revision is not known."""
+        known = tuple(table.c[name] for name in (*table.info["keys"], "revision"))
+        with self._engine.begin() as connection:
+            old = {tuple(row) for row in connection.execute(select(*known))}
+            new = [row for row in rows if tuple(row[c.name] for c in known) not in old]
+            if new:
+                insert(connection, table, new)
+        self._known.clear()
+        return len(new)
+
     def forget_superseded(self, before: int) -> None:
         """Delete rows written before a time in UTC ns of which there is a newer revision.
 

@@ -5,37 +5,33 @@ Arrow, which is two orders of magnitude faster than row by row; everything else 
 """
 
 import hashlib
-import json
 import logging
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
-import pyarrow  # type: ignore[import-untyped]  # ships no types
 import sqlalchemy
-from sqlalchemy import URL, Connection, Engine, Row, Table, delete, select
+from sqlalchemy import URL, Connection, Engine, delete, select
 from sqlalchemy.exc import DBAPIError
 
 from headway import wire
 from headway.events import Envelope
 from headway.sequences import SequenceSet
+from headway.storage import copying
 from headway.storage.acknowledged import Journal
-from headway.storage.migrations import SchemaError, migrate
+from headway.storage.event_columns import event_table
+from headway.storage.keeping import Keeping
+from headway.storage.migrations import SchemaError, migrate, version, versions
 from headway.storage.reading import Reading
+from headway.storage.rows import from_row, insert, insert_arrow
 from headway.storage.sql_session import LOCKED
 from headway.storage.tables import EVENTS, INTERVALS, QUARANTINE
 from headway.storage.views import describe
 
 _LOG = logging.getLogger(__name__)
 
-_ARROW = {
-    "TEXT": pyarrow.string(),
-    "BIGINT": pyarrow.int64(),
-    "BLOB": pyarrow.binary(),
-}
-_ENVELOPE_FIELDS = tuple(wire.specs(Envelope))
 _ROWS_AT_ONCE = 10_000
 
 
@@ -70,14 +66,15 @@ class Appended:
 class EventStore:
     """Events, interval sets and quarantine in one DuckDB file."""
 
-    def __init__(self, engine: Engine, journal: Journal) -> None:
-        """Take over an engine whose tables exist; see `open`."""
+    def __init__(self, engine: Engine, journal: Journal | None) -> None:
+        """Take over an engine whose tables exist; see `open` and `read`."""
         self._engine = engine
         self._journal = journal
         self._stored = self._read_intervals()
         self._opening = uuid.uuid4().hex[:12]
         self._num_commits = 0
         self.reading = Reading(engine)
+        self.keeping = Keeping(engine)
 
     @classmethod
     def open(cls, path: Path) -> Self:
@@ -101,6 +98,31 @@ class EventStore:
             engine.dispose()
             raise _explained(path, error) from error
 
+    @classmethod
+    def read(cls, path: Path) -> Self:
+        """Open a database that no collector holds; nothing is written, also not beside it.
+
+        Raises:
+            StoreError: held by another process, no database of this version, or not readable.
+        """
+        engine = sqlalchemy.create_engine(
+            URL.create("duckdb", database=str(path)),
+            connect_args={"config": dict(LOCKED), "read_only": True},
+        )
+        try:
+            with engine.connect() as connection:
+                found, newest = version(connection), versions()[-1]
+            if found == newest:
+                return cls(engine, None)
+        except DBAPIError as error:
+            engine.dispose()
+            raise _explained(path, error) from error
+        engine.dispose()
+        raise StoreError(
+            f"the database {str(path)!r} has the schema {found}, and this version reads {newest}; "
+            "start a collector on it once, which migrates it"
+        )
+
     @property
     def version(self) -> str:
         """Return what changes whenever something was stored, and with every opening."""
@@ -109,7 +131,8 @@ class EventStore:
     def close(self) -> None:
         """Write everything to the file and let go of it."""
         self._engine.dispose()
-        self._journal.close()
+        if self._journal is not None:
+            self._journal.close()
 
     def settle(self) -> None:
         """Take the log into the file and forget what was missed: it has been told.
@@ -117,10 +140,11 @@ class EventStore:
         Raises:
             StoreError: it could not be done, for want of room for example.
         """
+        journal = self._writing()
         try:
             with self._engine.connect() as connection:
                 connection.exec_driver_sql("CHECKPOINT")
-            self._journal.forget()
+            journal.forget()
         except (DBAPIError, OSError) as error:
             raise StoreError(f"the database's log could not be taken in: {error}") from error
 
@@ -132,6 +156,7 @@ class EventStore:
         Raises:
             StoreError: nothing was stored, the disk is full for example.
         """
+        journal = self._writing()
         changed: dict[str, SequenceSet] = {}
         kept: list[Envelope] = []
         num_received = num_stored = 0
@@ -149,13 +174,13 @@ class EventStore:
         try:
             with self._engine.begin() as connection:
                 if kept:
-                    _insert(connection, EVENTS, [_to_row(envelope) for envelope in kept])
+                    insert_arrow(connection, EVENTS, event_table(kept))
                     _replace_intervals(connection, changed)
                 if quarantined:
                     _insert_quarantined(connection, quarantined)
         except DBAPIError as error:
             raise StoreError(f"{len(kept)} events could not be stored: {error.orig}") from error
-        self._journal.note(kept)
+        journal.note(kept)
         self._stored.update(changed)
         self._num_commits += 1
         return Appended(
@@ -165,6 +190,40 @@ class EventStore:
             num_quarantined=len(quarantined),
         )
 
+    def know(self, intervals: Mapping[str, SequenceSet]) -> None:
+        """Note sequence numbers as stored, by producer: their records came and expired elsewhere.
+
+        Raises:
+            StoreError: nothing was noted.
+        """
+        changed: dict[str, SequenceSet] = {}
+        for producer, ranges in intervals.items():
+            changed[producer] = SequenceSet(self._stored.get(producer, ()))
+            for first, last in ranges:
+                changed[producer].add(first, last)
+        try:
+            with self._engine.begin() as connection:
+                _replace_intervals(connection, changed)
+        except DBAPIError as error:
+            raise StoreError(f"sequence numbers could not be noted: {error.orig}") from error
+        self._stored.update(changed)
+
+    def backup(self, path: Path) -> int:
+        """Write a consistent copy to a new file, also while events arrive; return its rows.
+
+        Raises:
+            CopyError: the file exists already or cannot be written.
+        """
+        return copying.backup(self._engine, path)
+
+    def export(self, folder: Path) -> dict[str, int]:
+        """Write every table as Parquet into a new folder; return the rows of each.
+
+        Raises:
+            CopyError: the folder exists already or cannot be written.
+        """
+        return copying.export(self._engine, folder)
+
     def envelopes(self) -> Iterator[Envelope]:
         """Yield the stored events in the order in which they were stored."""
         statement = select(EVENTS)
@@ -172,7 +231,7 @@ class EventStore:
             result = connection.execution_options(yield_per=_ROWS_AT_ONCE).execute(statement)
             for row in result:
                 try:
-                    yield _from_row(row)
+                    yield from_row(row)
                 except wire.WireError as error:
                     _LOG.warning("a stored record is left out: %s", error)
 
@@ -189,7 +248,7 @@ class EventStore:
             .order_by(time, EVENTS.c.producer, EVENTS.c.first_sequence)
         )
         with self._engine.connect() as connection:
-            return [_from_row(row) for row in connection.execute(statement)]
+            return [from_row(row) for row in connection.execute(statement)]
 
     def quarantined(self, limit: int) -> list[Quarantined]:
         """Return the newest quarantined records."""
@@ -205,6 +264,11 @@ class EventStore:
         """Return the number of ranges that are missing between stored ones, over all producers."""
         return sum(len(known.gaps()) for known in list(self._stored.values()))
 
+    def _writing(self) -> Journal:
+        if self._journal is None:
+            raise StoreError("the database was opened to be read; nothing can be stored in it")
+        return self._journal
+
     def _read_intervals(self) -> dict[str, SequenceSet]:
         statement = select(INTERVALS).order_by(INTERVALS.c.producer, INTERVALS.c.first_sequence)
         found: dict[str, SequenceSet] = {}
@@ -215,35 +279,9 @@ class EventStore:
         return found
 
 
-def _to_row(envelope: Envelope) -> dict[str, Any]:
-    values = wire.to_fields(envelope.event)
-    packed = values.pop("packed", None)
-    row = {name: getattr(envelope, name) for name in _ENVELOPE_FIELDS}
-    return {**row, "name": envelope.event.name, "fields": json.dumps(values), "packed": packed}
-
-
-def _from_row(row: Row[Any]) -> Envelope:
-    values = dict(row._mapping)
-    fields = json.loads(values["fields"])
-    if values["packed"] is not None:
-        fields["packed"] = bytes(values["packed"])
-    return wire.build(values, values["name"], fields)
-
-
-def _insert(connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
-    schema = pyarrow.schema([(column.name, _ARROW[str(column.type)]) for column in table.columns])
-    duckdb: Any = connection.connection.driver_connection
-    duckdb.register("batch", pyarrow.Table.from_pylist(rows, schema=schema))
-    try:
-        names = ", ".join(column.name for column in table.columns)
-        connection.exec_driver_sql(f"INSERT INTO {table.name} ({names}) SELECT {names} FROM batch")  # noqa: S608  # declared names only
-    finally:
-        duckdb.unregister("batch")
-
-
 def _replace_intervals(connection: Connection, changed: Mapping[str, SequenceSet]) -> None:
     connection.execute(delete(INTERVALS).where(INTERVALS.c.producer.in_(changed)))
-    _insert(
+    insert(
         connection,
         INTERVALS,
         [
@@ -264,7 +302,7 @@ def _insert_quarantined(connection: Connection, quarantined: Sequence[Quarantine
             {"digest": digest, "received": item.received, "reason": item.reason, "raw": item.raw}
             for digest, item in new.items()
         ]
-        _insert(connection, QUARANTINE, rows)
+        insert(connection, QUARANTINE, rows)
 
 
 def _explained(path: Path, error: DBAPIError) -> StoreError:

@@ -23,6 +23,7 @@ COMMANDS: Mapping[str, tuple[str, ...]] = {
     "incident": ("server",),
     "nodes": ("server",),
     "sql": ("server",),
+    "storage": ("server",),
     "collect": ("server",),
     "token": (),
     "run": ("exporter",),
