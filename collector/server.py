@@ -1,5 +1,6 @@
 """The collector's process: one database file, one address, a stop that loses nothing."""
 
+import gc
 import logging
 import os
 import signal
@@ -7,6 +8,7 @@ import socket
 import sys
 import threading
 import time
+from types import FrameType
 
 import uvicorn
 
@@ -27,6 +29,9 @@ _BACKLOG = 2048
 _DRAIN_SECONDS = 3
 """How long a stop waits for requests that are being answered."""
 _KEEP_ALIVE_SECONDS = 75
+_COLLECTIONS = (50_000, 20, 1_000)
+"""Thresholds of the garbage collection: events hold no cycles, are many and live long, and to look
+through all of them again and again takes as long as to take them in."""
 STOP_SECONDS = 4.5
 """When a stop is not waited for any more: what was acknowledged is on disk by then."""
 
@@ -48,6 +53,7 @@ def main(settings: CollectorSettings) -> int:
     scheme = "http" if tls is None else "https"
     address = f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
     allow_open_files(settings.connections)
+    gc.set_threshold(*_COLLECTIONS)
     service = Service(store, settings, time.time_ns)
     config = uvicorn.Config(
         application(service),
@@ -62,7 +68,7 @@ def main(settings: CollectorSettings) -> int:
         timeout_keep_alive=_KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=_DRAIN_SECONDS,
     )
-    server = uvicorn.Server(config)
+    server = _Server(config)
     failed = threading.Event()
 
     def give_up() -> None:
@@ -70,10 +76,7 @@ def main(settings: CollectorSettings) -> int:
         server.should_exit = True
 
     def stop(*_: object) -> None:
-        if not server.should_exit:
-            leaving = threading.Timer(STOP_SECONDS, _leave)
-            leaving.daemon = True
-            leaving.start()
+        server.leave_soon()
         server.should_exit = True
 
     # The server listens for these signals only while it serves, and raises them again at its end
@@ -85,6 +88,24 @@ def main(settings: CollectorSettings) -> int:
     service.close()
     lock.release()
     return 1 if failed.is_set() else 0
+
+
+class _Server(uvicorn.Server):
+    """uvicorn's server, whose stop has an end: it would wait for threads however long they take."""
+
+    _leaving: threading.Timer | None = None
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Begin to stop."""
+        self.leave_soon()
+        super().handle_exit(sig, frame)
+
+    def leave_soon(self) -> None:
+        """End the process in a while, whatever still runs."""
+        if self._leaving is None:
+            self._leaving = threading.Timer(STOP_SECONDS, _leave)
+            self._leaving.daemon = True
+            self._leaving.start()
 
 
 def _leave() -> None:

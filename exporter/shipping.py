@@ -26,6 +26,7 @@ from opentelemetry.sdk.resources import Resource
 from headway import wire
 from headway.events import Envelope, Steps, StepsSummary
 from headway.exporter.gpus import conventions
+from headway.redaction import masked
 from headway.settings import SettingError
 
 _log = logging.getLogger(__name__)
@@ -107,17 +108,19 @@ class Shipper:
         address = urlsplit(endpoint)
         if address.scheme not in ("http", "https") or not address.hostname:
             raise SettingError(
-                f"endpoint must be an address like http://collector:8750, got {endpoint!r}"
+                f"endpoint must be an address like http://collector:8750, got {masked(endpoint)!r}"
             )
         # The SDK logs each failed attempt; the agent says once that the collector is away.
         logging.getLogger(OTLPLogExporter.__module__).setLevel(logging.CRITICAL)
-        self.endpoint = endpoint.rstrip("/")
+        self._address = endpoint.rstrip("/")
+        self.endpoint = masked(self._address)
+        """Address of the collector as it may be shown."""
         self.refused = refused
         self._session = _OneTry()
         # A proxy of the environment cannot reach this machine's loopback.
         self._session.trust_env = address.hostname not in LOOPBACK
         self._exporter = OTLPLogExporter(
-            endpoint=f"{self.endpoint}/v1/logs",
+            endpoint=f"{self._address}/v1/logs",
             headers={} if token is None else {"authorization": f"Bearer {token}"},
             certificate_file=None if ca_file is None else str(ca_file),
             timeout=REQUEST_TIME,

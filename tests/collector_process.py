@@ -3,7 +3,7 @@
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -16,7 +16,9 @@ PROGRAM = (
 class CollectorProcess:
     """A started collector; `address` is known once it is ready."""
 
-    def __init__(self, database: Path, port: int = 0) -> None:
+    def __init__(
+        self, database: Path, port: int = 0, variables: Mapping[str, str] | None = None
+    ) -> None:
         environment = {
             name: value for name, value in os.environ.items() if not name.startswith("HEADWAY_")
         }
@@ -24,6 +26,8 @@ class CollectorProcess:
             "HEADWAY_COLLECTOR_DATABASE": str(database),
             "HEADWAY_COLLECTOR_PORT": str(port),
             "HEADWAY_COLLECTOR_COMMIT_INTERVAL": "0.01",
+            "HEADWAY_COLLECTOR_TOKENS": str(database.with_name("tokens.json")),
+            **(variables or {}),
         }
         self.process = subprocess.Popen(
             [sys.executable, "-c", PROGRAM],
@@ -56,9 +60,11 @@ class CollectorProcess:
 
 
 @contextmanager
-def collector_process(database: Path, port: int = 0) -> Iterator[CollectorProcess]:
+def collector_process(
+    database: Path, port: int = 0, variables: Mapping[str, str] | None = None
+) -> Iterator[CollectorProcess]:
     """Start a collector and wait until it is ready; it is gone when the block ends."""
-    started = CollectorProcess(database, port)
+    started = CollectorProcess(database, port, variables)
     try:
         yield started
     finally:

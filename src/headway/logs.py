@@ -13,8 +13,8 @@ from headway.redaction import masked
 from headway.settings import ServiceSettings
 
 _TEXT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
-_QUIET = ("uvicorn.error", "asyncio", "httpx", "urllib3")
-"""Libraries that tell of each connection or of their own start."""
+_QUIET = ("alembic", "asyncio", "httpx", "urllib3", "uvicorn.error")
+"""Libraries that tell of each connection, or of themselves."""
 
 
 class _TextLines(logging.Formatter):

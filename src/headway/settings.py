@@ -14,6 +14,8 @@ from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, TypeVar
 
+from headway.redaction import masked
+
 CONFIG_VARIABLE = "HEADWAY_CONFIG"
 
 
@@ -332,7 +334,8 @@ def _cast(option: Option, value: Any, source: str) -> Any:
         ) from error
     wanted = _unmet(option, cast)
     if wanted is not None:
-        raise SettingError(f"{option.name} must be {wanted}, got {value!r} from {source}")
+        shown = masked(repr(value))
+        raise SettingError(f"{option.name} must be {wanted}, got {shown} from {source}")
     return cast
 
 
