@@ -57,6 +57,7 @@ def test_one_rank_in_the_step_waits_for_the_many_that_have_no_data():
         + TIMEOUT
     )
     assert incident.suspect_rank == 3
+    assert incident.suspect_rule == "in data_wait while 1 of its peers waits in step"
 
 
 def test_a_rank_between_phases_holds_up_those_in_the_step():

@@ -86,13 +86,16 @@ def print_summary(found: dict[str, Any]) -> None:
             f"{counted(found['zero_length'], 'fault')} of no length"
         )
     if found["down_ratio"] is not None:
+        overlaps = counted(found["overlapping"], "fault")
+        during = f"{overlaps} that began during another of the same node"
+        once = f"; of {during} the common time counts once" if found["overlapping"] else ""
         print(
             f"down: {found['down_ratio'] * 100:.4f} % of {count(found['servers'])} servers x "
-            f"{found['days']:.4f} d ({found['down_node_days']:.4f} node-days; of "
-            f"{counted(found['overlapping'], 'fault')} that began during another of the same node "
-            "the common time counts once)"
+            f"{found['days']:.4f} d ({found['down_node_days']:.4f} node-days"
+            f"{once})"
         )
         print(f"rate: {_said(found['per_1000_node_days'])} per 1,000 node-days, 95 % interval")
+    if found["nodes_by_faults"] and found["down_ratio"] is not None:
         print("nodes with most faults:")
         for one in found["nodes_by_faults"][:_SHOWN]:
             print(

@@ -70,7 +70,9 @@ def hang_suspect(
     if others and usual is not None:
         suspect = min(others, key=lambda one: (one.since, one.rank))
         where = "between phases" if suspect.phase is None else f"in {suspect.phase}"
-        return Suspect(suspect.rank, f"{where} while {names[usual]} of its peers wait in {usual}")
+        verb = "waits" if names[usual] == 1 else "wait"
+        rule = f"{where} while {names[usual]} of its peers {verb} in {usual}"
+        return Suspect(suspect.rank, rule)
     for what, numbers in (
         ("collective", _collectives(evidence)),
         ("step", _completed(account, [one.rank for one in ranks])),
