@@ -39,6 +39,7 @@ _WORLD_SIZE = ("nv.dl.world_size", "dl.world_size")
 _CYCLE = ("nvrx.cycle",)
 _NODE = ("nvrx.node", "host.name")
 _STEP = ("megatron.iteration", "nvrx.iteration")
+_LATEST = 2**63 - 1
 _IDLE = ("standby", "excluded")
 """Memberships and outcomes of a node that did not train in a cycle."""
 
@@ -267,8 +268,10 @@ def events(span: Told) -> list[Envelope]:
     rule = RULES[span.name]
     if not span.trace_id.strip("0") or not span.span_id.strip("0"):
         raise wire.WireError(f"span {span.name!r} has no trace id or no span id")
-    if span.end < span.start:
-        raise wire.WireError(f"span {span.name!r} ends at {span.end}, before {span.start}")
+    if not span.start <= span.end <= _LATEST:
+        raise wire.WireError(
+            f"span {span.name!r} ends at {span.end}: before its start, {span.start}, or out of range"
+        )
     run = _text(span.find(_RUN))
     if run is None:
         raise wire.WireError(

@@ -26,6 +26,8 @@ class SequenceSet:
 
         Example: of 1-10 a set that holds 3-4 and 8-20 misses 1-2 and 5-7.
         """
+        if first <= last and (not self._lasts or first > self._lasts[-1]):
+            return [(first, last)]  # nearly always: what is new follows what is known
         found = []
         position = bisect_left(self._lasts, first)
         while first <= last and position < len(self._firsts):
@@ -41,6 +43,9 @@ class SequenceSet:
 
     def add(self, first: int, last: int) -> None:
         """Add a range, joining it with what it touches."""
+        if self._lasts and first == self._lasts[-1] + 1:
+            self._lasts[-1] = last
+            return
         begin = bisect_left(self._lasts, first - 1)
         end = begin
         while end < len(self._firsts) and self._firsts[end] <= last + 1:
