@@ -22,6 +22,7 @@ from headway.exporter.launcher.observer import Observer
 from headway.exporter.launcher.oom_log import OomLog
 from headway.exporter.launcher.shipping_thread import ShippingThread
 from headway.exporter.spool_layout import spool_folder
+from headway.logs import formatter, level_of
 from headway.settings import AgentSettings
 
 _log = logging.getLogger(__name__)
@@ -54,7 +55,7 @@ def main(settings: AgentSettings | None, command: Sequence[str]) -> int:
 def _watched(settings: AgentSettings, command: Sequence[str], streams: Sequence[int]) -> int:
     folder = spool_folder(settings.spool).absolute()
     try:
-        with _log_file(folder):
+        with _log_file(folder, settings):
             return _observed(settings, folder, command, streams)
     except _UnusableError as error:
         print(
@@ -76,6 +77,7 @@ def _observed(
         shipping = ShippingThread(settings, folder)
         shipping.claim()
         inside = entered(command, channel.writing_end)
+        os.set_inheritable(channel.writing_end, inside is not None)
     except Exception as error:
         _log.exception("the command runs alone")
         print(f"headway run: {error}; nothing is recorded", file=sys.stderr)
@@ -110,7 +112,7 @@ class _UnusableError(Exception):
 
 
 @contextlib.contextmanager
-def _log_file(folder: Path) -> Iterator[None]:
+def _log_file(folder: Path, settings: AgentSettings) -> Iterator[None]:
     """Send the log to a file in the folder.
 
     Raises:
@@ -122,11 +124,11 @@ def _log_file(folder: Path) -> Iterator[None]:
     except OSError as error:
         raise _UnusableError(error.strerror) from error
     handler.setFormatter(
-        logging.Formatter("%(asctime)s %(process)d %(levelname)s %(name)s: %(message)s")
+        formatter(settings, "%(asctime)s %(process)d %(levelname)s %(name)s: %(message)s")
     )
     root = logging.getLogger()
     root.addHandler(handler)
-    root.setLevel(logging.INFO)
+    root.setLevel(level_of(settings))
     try:
         yield
     finally:

@@ -39,8 +39,18 @@ class _JsonLines(logging.Formatter):
 def configure(settings: ServiceSettings, stream: IO[str] | None = None) -> None:
     """Let the process log as its settings say, to its standard error unless a stream is given."""
     handler = logging.StreamHandler(sys.stderr if stream is None else stream)
-    handler.setFormatter(_JsonLines() if settings.log_format == "json" else _TextLines(_TEXT))
-    level = logging.getLevelNamesMapping()[settings.log_level.upper()]
+    handler.setFormatter(formatter(settings))
+    level = level_of(settings)
     logging.basicConfig(handlers=[handler], level=level, force=True)
     for name in _QUIET:
         logging.getLogger(name).setLevel(max(level, logging.WARNING))
+
+
+def formatter(settings: ServiceSettings, text: str = _TEXT) -> logging.Formatter:
+    """Return what writes a line as the settings say; `text` is the form for people."""
+    return _JsonLines() if settings.log_format == "json" else _TextLines(text)
+
+
+def level_of(settings: ServiceSettings) -> int:
+    """Return the level from which on the settings want a line."""
+    return logging.getLevelNamesMapping()[settings.log_level.upper()]
