@@ -49,12 +49,11 @@ class WorkerEnded:
 
 
 class Channel:
-    """The reading end; `writing_end` is inherited by the command and closed here afterwards."""
+    """The reading end; `writing_end` is for the command and closed here afterwards."""
 
     def __init__(self) -> None:
         self._reading_end, self.writing_end = os.pipe()
         os.set_blocking(self._reading_end, False)
-        os.set_inheritable(self.writing_end, True)
         self._rest = b""
         self.is_alive = False
         """Whether the launcher was entered, so that its metrics come."""

@@ -147,6 +147,9 @@ def _spawn(
     actions: Sequence[tuple[int, ...]],
     mask: set[int],
 ) -> int:
+    if not command[0]:
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+
     def start(name: str, arguments: list[str]) -> int:
         return os.posix_spawnp(
             name,

@@ -85,10 +85,11 @@ def test_after_a_signal_it_is_128_and_the_signal(tmp_path: Path) -> None:
     assert ended.returncode == 128 + signal.SIGKILL
 
 
-def test_a_missing_command_is_127_and_a_sentence(tmp_path: Path) -> None:
-    ended = launched(tmp_path, ["no-such-launcher", "train.py"])
+@pytest.mark.parametrize("name", ["no-such-launcher", ""])
+def test_a_missing_command_is_127_and_a_sentence(tmp_path: Path, name: str) -> None:
+    ended = launched(tmp_path, [name, "train.py"])
     assert ended.returncode == 127
-    assert ended.stderr == b"headway run: cannot run 'no-such-launcher': command not found\n"
+    assert ended.stderr.decode() == f"headway run: cannot run {name!r}: command not found\n"
     assert not (tmp_path / "agent.json").exists()
 
 
@@ -167,6 +168,12 @@ def test_descriptors_and_variables_reach_the_command(tmp_path: Path) -> None:
     os.close(writing)
     with os.fdopen(reading, "rb") as pipe:
         assert pipe.read() == b"a\tb"
+
+
+def test_no_descriptor_of_ours_reaches_the_command(tmp_path: Path) -> None:
+    words = python("import os; print(*sorted(int(name) for name in os.listdir('/proc/self/fd')))")
+    alone = subprocess.run(words, stdout=subprocess.PIPE, check=True)
+    assert launched(tmp_path, words).stdout == alone.stdout
 
 
 def test_what_the_command_leaves_behind_can_go_on_writing(tmp_path: Path) -> None:
@@ -277,7 +284,7 @@ def test_a_terminal_stays_a_terminal_of_its_size(tmp_path: Path, terminal: list[
     )
     opened = Terminal(headway_run(tmp_path, python(program)))
     terminal.append(opened)
-    opened.await_text(b"ready")
+    opened.await_text(b"ready\r\n")
     assert b"[True, True, True]\r\ntab\there\r\nready\r\n" in opened.shown
     opened.resize(33, 77)
     opened.await_text(b"(77, 33)")
