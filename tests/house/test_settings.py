@@ -15,6 +15,7 @@ from headway.settings import (
     Settings,
     load,
     options,
+    sources,
 )
 
 
@@ -143,3 +144,27 @@ def test_every_short_name_belongs_to_an_option() -> None:
     known = {option.variable for declaration in SETTINGS for option in options(declaration)}
 
     assert set(ALIASES) <= known
+
+
+def test_each_setting_that_is_not_the_default_says_where_it_comes_from(tmp_path: Path) -> None:
+    file = config(tmp_path, "[agent]\nport = 3\nbatch = 7\n")
+    environment = {**file, "HEADWAY_SPOOL": "/a", "HEADWAY_AGENT_BATCH": "8"}
+
+    assert sources(AgentSettings, environment) == {
+        "spool": "HEADWAY_SPOOL",
+        "port": f"[agent] of {file['HEADWAY_CONFIG']}",
+        "batch": "HEADWAY_AGENT_BATCH",
+    }
+    assert sources(AgentSettings, {}) == {}
+
+
+def test_an_address_that_does_not_fit_is_shown_without_its_password() -> None:
+    with pytest.raises(SettingError) as error:
+        load(AgentSettings, {}, {"HEADWAY_ENDPOINT": "ftp://me:s3cretWord99@host"})
+    assert "s3cretWord99" not in str(error.value)
+    assert "ftp://[masked]@host" in str(error.value)
+
+
+def test_a_file_of_authorities_that_is_not_there_is_said(tmp_path: Path) -> None:
+    with pytest.raises(SettingError, match="ca_file must be the path of a file that is there"):
+        load(ClientSettings, {}, {"HEADWAY_CA_FILE": str(tmp_path / "ca.pem")})

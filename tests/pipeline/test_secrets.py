@@ -182,14 +182,21 @@ def lost_agent(site: Site) -> str:
     return AgentProcess(site.spool, address, variables=site.client(WORD)).stop()[1]
 
 
-def runs(collector: CollectorProcess, site: Site, secret: str) -> subprocess.CompletedProcess[str]:
-    environment = clean_environment(**site.client(secret), HEADWAY_ENDPOINT=collector.address)
+def headway(
+    *words: str, cwd: Path | None = None, **variables: str
+) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "headway", "report", "llama", "--json"],
-        env=environment,
+        [sys.executable, "-m", "headway", *words],
+        cwd=cwd,
+        env=clean_environment(**variables),
         capture_output=True,
         text=True,
     )
+
+
+def runs(collector: CollectorProcess, site: Site, secret: str) -> subprocess.CompletedProcess[str]:
+    variables = {**site.client(secret), "HEADWAY_ENDPOINT": collector.address}
+    return headway("report", "llama", "--json", **variables)
 
 
 def test_the_command_line_speaks_tls_and_a_revoked_token_is_known_at_once(site: Site) -> None:
@@ -210,12 +217,18 @@ def test_the_command_line_speaks_tls_and_a_revoked_token_is_known_at_once(site: 
         assert "The token is missing or wrong" in refused.stderr
         assert reading not in refused.stderr
 
-        distrusting = clean_environment(HEADWAY_ENDPOINT=collector.address, HEADWAY_TOKEN=reading)
-        ended = subprocess.run(
-            [sys.executable, "-m", "headway", "report", "llama"],
-            env=distrusting,
-            capture_output=True,
-            text=True,
-        )
+        ended = headway("report", "llama", HEADWAY_ENDPOINT=collector.address)
         assert ended.returncode == 2
         assert "CERTIFICATE_VERIFY_FAILED" in ended.stderr
+
+        doctor = headway(
+            *("doctor", "--json"),
+            cwd=site.spool,
+            HEADWAY_ENDPOINT=collector.address,
+            HEADWAY_SPOOL=str(site.spool),
+            **site.client(site.token("me", "admin")),
+        )
+        verdicts = {item["subject"]: item for item in json.loads(doctor.stdout)["findings"]}
+        assert verdicts["token"]["sentence"] == "'me' allows admin and ingest and read"
+        for subject in ("collector", "version", "token", "clock", "data"):
+            assert verdicts[subject]["verdict"] == "ok", verdicts[subject]

@@ -1,9 +1,11 @@
 """The client turns every failure into a sentence with the next step."""
 
+from pathlib import Path
+
 import httpx
 import pytest
 
-from headway.settings import ClientSettings
+from headway.settings import ClientSettings, SettingError
 from headway.storage.client import (
     CollectorClient,
     CollectorRefused,
@@ -74,3 +76,12 @@ def test_the_collectors_own_words_reach_the_person(status: int, kind: type[Excep
     answer = httpx.Response(status, json={"error": "It is so.", "next": "Do this."})
     with client(answer) as found, pytest.raises(kind, match=r"It is so\. Do this\."):
         found.report("x")
+
+
+def test_a_file_of_authorities_that_holds_none_is_a_wrong_setting(tmp_path: Path) -> None:
+    file = tmp_path / "ca.pem"
+    file.write_text("no certificate", encoding="ascii")
+    with pytest.raises(
+        SettingError, match=r"ca_file must hold certificates in PEM form, got '.*ca"
+    ):
+        CollectorClient(ClientSettings(ca_file=file))
