@@ -193,7 +193,12 @@ def _repair(path: Path, found: Probe, now: Callable[[], int]) -> Recovery:
     """Keep the damaged logs under other names and put their whole part in their place."""
     logs = _logs(path)
     sizes = [log.stat().st_size for log in logs]
-    whole = _whole(path, sizes) if path.exists() else [0 for _ in logs]
+    if not path.exists():
+        whole = [0 for _ in logs]
+    elif found.lost:
+        whole = sizes  # they could be read, and do not hold what they should
+    else:
+        whole = _whole(path, sizes)
     seconds, rest = divmod(now(), 10**9)
     moment = f"{datetime.fromtimestamp(seconds, UTC):%Y%m%dT%H%M%S}.{rest // 1000:06}Z"
     aside = []
@@ -217,7 +222,7 @@ def _repair(path: Path, found: Probe, now: Callable[[], int]) -> Recovery:
         set_aside=tuple(aside),
         kept=sum(whole),
         damaged=sum(sizes) - sum(whole),
-        lost=probe(path).lost if path.exists() else found.lost,
+        lost=found.lost or probe(path).lost,
     )
 
 
