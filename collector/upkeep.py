@@ -67,7 +67,8 @@ class Upkeep:
         return count
 
     def expire(self) -> int:
-        """Let the raw records of old steps go; return how many records."""
+        """Let the raw records of old steps go, and superseded rows; return how many records."""
+        self._store.keeping.forget_superseded(self._clock() - _DAY)
         if not self._settings.step_retention_days:
             return 0
         now = self._clock()
@@ -79,7 +80,6 @@ class Upkeep:
             if self._looked.get(run) != old:
                 count += self._expire(run, until, now)
                 self._looked[run] = self._store.keeping.expirable(until).get(run, 0)
-        self._store.keeping.forget_superseded(until)
         return count
 
     def _expire(self, run: str, until: int, now: int) -> int:

@@ -24,7 +24,8 @@ from sqlalchemy import (
 from headway.events import Envelope, Steps, StepsSummary
 from headway.expiry import Expiry
 from headway.ledger.segments import FrozenSegment, Lead, Stretch
-from headway.storage.rows import from_row, insert, to_row
+from headway.storage.event_columns import event_table
+from headway.storage.rows import from_row, insert, insert_arrow
 from headway.storage.tables import DERIVED, EVENTS, RUNS, SEGMENTS
 
 _KEYS_AT_ONCE = 1000
@@ -83,7 +84,7 @@ class Keeping:
                     )
                 )
             if expiry.kept:
-                insert(connection, EVENTS, [to_row(envelope) for envelope in expiry.kept])
+                insert_arrow(connection, EVENTS, event_table(expiry.kept))
             insert(
                 connection,
                 SEGMENTS,

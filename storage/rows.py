@@ -20,16 +20,7 @@ _ARROW = {
     "BOOLEAN": pyarrow.bool_(),
     "DOUBLE": pyarrow.float64(),
 }
-_ENVELOPE_FIELDS = tuple(wire.specs(Envelope))
 _BATCH = "batch"
-
-
-def to_row(envelope: Envelope) -> dict[str, Any]:
-    """Return the row of an envelope in the table of events."""
-    values = wire.to_fields(envelope.event)
-    packed = values.pop("packed", None)
-    row = {name: getattr(envelope, name) for name in _ENVELOPE_FIELDS}
-    return {**row, "name": envelope.event.name, "fields": json.dumps(values), "packed": packed}
 
 
 def from_row(row: Row[Any]) -> Envelope:

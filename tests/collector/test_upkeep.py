@@ -7,12 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import select
 
 from headway.collector.ledgers import Ledgers
 from headway.collector.upkeep import Upkeep
 from headway.expiry import MOVING
 from headway.settings import CollectorSettings
 from headway.storage.store import EventStore
+from headway.storage.tables import RUNS
 from records import steps
 from timeline import at, timeline
 
@@ -150,3 +152,29 @@ def test_the_thread_ends_at_once_when_it_is_closed(store: EventStore) -> None:
     world.upkeep.start()
     world.upkeep.close()
     assert not any(thread.name == "headway-upkeep" for thread in threading.enumerate())
+
+
+def test_superseded_rows_go_after_a_day_and_the_word_about_a_run_that_was_over_stays(
+    store: EventStore,
+) -> None:
+    world = World(store, days=0)
+    world.add(RUN)
+    for _ in range(3):
+        world.now += 10**9
+        world.upkeep.say()
+    world.add(RUN + END)
+    world.upkeep.say()
+    world.add(RUN + END + "1332 note late\n")
+    world.upkeep.say()
+    before = revisions(store)
+    world.now += DAY + 10**9
+    world.upkeep.expire()
+    assert before[:3] == [(1, True), (2, True), (3, True)]
+    assert revisions(store) == [row for row in before if not row[1]]
+    assert len(asked(store, "FROM v_runs")) == 1
+
+
+def revisions(store: EventStore) -> list[tuple[int, bool]]:
+    statement = select(RUNS.c.revision, RUNS.c.provisional).order_by(RUNS.c.revision)
+    with store._engine.connect() as connection:
+        return [(row.revision, row.provisional) for row in connection.execute(statement)]

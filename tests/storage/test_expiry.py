@@ -181,3 +181,10 @@ def test_growing_on_from_expired_steps_reads_as_the_whole_does() -> None:
     for count in range(len(events), len(more) + 1):
         kept.add(more[:count])
         assert lasting(kept.ledger(at(1212))) == lasting(ledger(more[:count], at(1212)))
+
+
+def test_a_clock_measured_anew_moves_the_expired_steps_with_the_others() -> None:
+    events = timeline(LONG + "1011 node_clock 0\n1013 node_clock 0.25\n1016 note later\n")
+    truth = lasting(ledger(events, at(1016)))
+    assert truth["start"] == at(0.25)
+    assert expired(events, at(1012))[0] == truth

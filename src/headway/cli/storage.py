@@ -86,7 +86,11 @@ def _export(arguments: argparse.Namespace) -> int:
     folder: Path = arguments.folder
     if folder.exists():
         raise Refusal(f"{str(folder)!r} exists already", "name a new folder")
-    with tempfile.TemporaryDirectory(prefix="headway-export-") as beside:
+    parent = folder.absolute().parent
+    if not parent.is_dir():
+        raise Refusal(f"there is no folder {str(parent)!r}", "make it, or name another one")
+    # Beside the export, where there is room for what is stored, and not in a small /tmp.
+    with tempfile.TemporaryDirectory(prefix=".headway-export-", dir=parent) as beside:
         database: Path | None = arguments.database
         if database is None:
             database = Path(beside) / "copy.duckdb"

@@ -23,6 +23,8 @@ from headway.ledger.segments import FrozenSegment, Lead, Stretch
 from headway.ledger.steps import StepRows, Times, select, shares
 
 COLUMNS = ("number", "begin", "start", "end", "wait", "late", "late_end", "work")
+TIMES = ("begin", "start", "end", "late_end")
+"""Columns that are moments."""
 
 
 @dataclass(slots=True)
@@ -38,6 +40,24 @@ class Frozen:
     def num_steps(self) -> int:
         """Number of steps."""
         return len(self.columns["number"])
+
+    def moved(self, shift: int) -> "Frozen":
+        """Return the same steps later by a time in ns: the node's clock was measured anew since."""
+        if not shift:
+            return self
+        return Frozen(
+            {
+                name: column + shift if name in TIMES else column
+                for name, column in self.columns.items()
+            },
+            [p._replace(start=p.start + shift, end=p.end + shift) for p in self.pieces],
+            self.coarse,
+            Lead(
+                self.lead.since + shift,
+                self.lead.rank,
+                tuple((start + shift, end + shift) for start, end in self.lead.waits),
+            ),
+        )
 
 
 def frozen_steps(segments: Iterable[FrozenSegment]) -> Frozen | None:
@@ -93,6 +113,7 @@ def thawed(frozen: Frozen, attempt: Attempt, before: Pace, until: int) -> GroupS
 
     `until` is the time in ns up to which steps count, `before` the pace of earlier attempts.
     """
+    frozen = frozen.moved(_shift(frozen, attempt))
     columns = frozen.columns
     kept = int(np.searchsorted(columns["end"], until, side="right"))
     edge = int(columns["end"][kept - 1]) if kept else 0
@@ -125,6 +146,19 @@ def thawed(frozen: Frozen, attempt: Attempt, before: Pace, until: int) -> GroupS
         places=_places(attempt, joined["number"]),
         coarse=[block for block in frozen.coarse if block.high <= kept],
     )
+
+
+def _shift(frozen: Frozen, attempt: Attempt) -> int:
+    """Return by how much the last frozen step ended later by its raw records, in ns."""
+    last = int(frozen.columns["number"][-1])
+    ends = [
+        int(part.end[last - int(part.number[-1]) - 1])
+        for log in attempt.ranks.values()
+        for part in log.rows
+        if int(part.number[-1]) == last
+        or (part.detail and int(part.number[0]) <= last <= int(part.number[-1]))
+    ]
+    return max(ends, default=int(frozen.columns["end"][-1])) - int(frozen.columns["end"][-1])
 
 
 def _tail(attempt: Attempt, columns: Mapping[str, Times], first: int) -> Attempt:
