@@ -108,11 +108,14 @@ def health(service: Service, asked: HealthQuestion) -> Answer:
     return Answer(content=lambda: found)
 
 
-_RATIOS = object_of(
-    elapsed_ns=schemas.INTEGER,
-    categories=map_of(schemas.INTEGER),
-    training_goodput=schemas.RANGE,
-    infrastructure_goodput=schemas.RANGE,
+_RATIOS = schemas.named(
+    "Totals",
+    object_of(
+        elapsed_ns=schemas.INTEGER,
+        categories=map_of(schemas.INTEGER),
+        training_goodput=schemas.RANGE,
+        infrastructure_goodput=schemas.RANGE,
+    ),
 )
 _GROUP = object_of(
     label=optional(schemas.TEXT),

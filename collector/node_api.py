@@ -49,6 +49,6 @@ ENDPOINTS = (
         method=HTTPMethod.GET,
         path="/api/v1/nodes/{node}",
         handler=node,
-        result={**schemas.NODE},
+        result=schemas.NODE,
     ),
 )

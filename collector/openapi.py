@@ -12,16 +12,7 @@ from headway.collector.serving import FORMAT, FORMATS
 from headway.storage.client import ARROW
 
 _JSON = "application/json"
-_ALWAYS = (
-    HTTPStatus.BAD_REQUEST,
-    HTTPStatus.UNAUTHORIZED,
-    HTTPStatus.FORBIDDEN,
-    HTTPStatus.INTERNAL_SERVER_ERROR,
-    HTTPStatus.SERVICE_UNAVAILABLE,
-)
-_SAID = {
-    HTTPStatus.OK: "The answer.",
-    HTTPStatus.NOT_MODIFIED: "It is what the sender has already.",
+_ERRORS = {
     HTTPStatus.BAD_REQUEST: "The request cannot be understood.",
     HTTPStatus.UNAUTHORIZED: "The token is missing or wrong.",
     HTTPStatus.FORBIDDEN: "The token is not for this.",
@@ -50,7 +41,14 @@ def document() -> Mapping[str, Any]:
         "servers": [{"url": "/"}],
         "paths": paths,
         "components": {
-            "schemas": {"Error": schemas.ERROR},
+            "schemas": schemas.COMPONENTS,
+            "responses": {
+                status.name: {
+                    "description": sentence,
+                    "content": {_JSON: {"schema": schemas.ERROR}},
+                }
+                for status, sentence in _ERRORS.items()
+            },
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
         },
         "security": [{}, {"token": []}],
@@ -132,24 +130,20 @@ def _responses(endpoint: Endpoint) -> dict[str, Any]:
     content: dict[str, Any] = {_JSON: {"schema": endpoint.result}}
     if endpoint.bulk:
         content[ARROW] = {"schema": {"type": "string", "format": "binary"}}
-    found: dict[HTTPStatus, Any] = {HTTPStatus.OK: {"content": content}}
+    answer: dict[str, Any] = {"description": "The answer.", "content": content}
+    found = {str(HTTPStatus.OK.value): answer}
+    statuses = {*_ERRORS}
     if endpoint.method is HTTPMethod.GET:
-        found[HTTPStatus.OK]["headers"] = {
+        answer["headers"] = {
             "ETag": {
                 "description": "Version of the data; another one when the answer may be another.",
                 "schema": {"type": "string"},
             }
         }
-        found[HTTPStatus.NOT_MODIFIED] = {}
-    else:
-        found[HTTPStatus.REQUEST_ENTITY_TOO_LARGE] = _error()
-    for status in (*_ALWAYS, HTTPStatus.NOT_FOUND, HTTPStatus.TOO_MANY_REQUESTS):
-        found[status] = _error()
-    return {
-        str(status.value): {"description": _SAID[status], **answer}
-        for status, answer in sorted(found.items())
+        unchanged = {"description": "It is what the sender has already."}
+        found[str(HTTPStatus.NOT_MODIFIED.value)] = unchanged
+        statuses.remove(HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
+    return found | {
+        str(status.value): {"$ref": f"#/components/responses/{status.name}"}
+        for status in sorted(statuses)
     }
-
-
-def _error() -> dict[str, Any]:
-    return {"content": {_JSON: {"schema": {"$ref": "#/components/schemas/Error"}}}}

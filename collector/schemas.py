@@ -25,6 +25,21 @@ NEXT: Schema = {"type": ["string", "null"], "description": "Cursor of the next p
 _PLAIN: Mapping[type, Schema] = {str: TEXT, int: INTEGER, float: NUMBER, bool: FLAG}
 
 
+COMPONENTS: dict[str, Schema] = {}
+"""Schemas that the document holds once, by name."""
+
+
+def named(name: str, schema: Schema) -> Schema:
+    """Keep a schema among the components of the document; return a reference to it."""
+    COMPONENTS[name] = schema
+    return {"$ref": f"#/components/schemas/{name}"}
+
+
+def both(one: Schema, other: Schema) -> Schema:
+    """Return the schema of what fits two."""
+    return {"allOf": [one, other]}
+
+
 def optional(schema: Schema) -> Schema:
     """Return a schema that allows null: unknown."""
     kind = schema.get("type")
@@ -66,80 +81,95 @@ def of(declaration: Any) -> Schema:
     )
 
 
-RANGE = object_of(low=optional(NUMBER), high=optional(NUMBER))
-ATTEMPT = of(AttemptSummary)
-CHECKPOINT = of(CheckpointSummary)
-INTERVAL = of(Interval)
+RANGE = named("Range", object_of(low=optional(NUMBER), high=optional(NUMBER)))
+ATTEMPT = named("Attempt", of(AttemptSummary))
+CHECKPOINT = named("Checkpoint", of(CheckpointSummary))
+INTERVAL = named("Interval", of(Interval))
 CURVE_POINT = object_of(time=INTEGER, step=INTEGER, attempt=optional(TEXT))
-SUMMARY = object_of(
-    run=TEXT,
-    run_name=TEXT,
-    as_of=INTEGER,
-    start=INTEGER,
-    end=optional(INTEGER),
-    provisional=FLAG,
-    state=TEXT,
-    elapsed_ns=INTEGER,
-    categories=map_of(INTEGER),
-    parts=map_of(map_of(INTEGER)),
-    training_goodput=RANGE,
-    infrastructure_goodput=RANGE,
-    checkpoint_efficiency=optional(NUMBER),
-    attempts=INTEGER,
-    failed_starts=INTEGER,
-    steps=of(StepCounts),
-    problems=list_of(of(Problem)),
-    flags=list_of(TEXT),
-    labels=map_of(ANYTHING),
-    links=map_of(ANYTHING),
+SUMMARY = named(
+    "Summary",
+    object_of(
+        run=TEXT,
+        run_name=TEXT,
+        as_of=INTEGER,
+        start=INTEGER,
+        end=optional(INTEGER),
+        provisional=FLAG,
+        state=TEXT,
+        elapsed_ns=INTEGER,
+        categories=map_of(INTEGER),
+        parts=map_of(map_of(INTEGER)),
+        training_goodput=RANGE,
+        infrastructure_goodput=RANGE,
+        checkpoint_efficiency=optional(NUMBER),
+        attempts=INTEGER,
+        failed_starts=INTEGER,
+        steps=of(StepCounts),
+        problems=list_of(of(Problem)),
+        flags=list_of(TEXT),
+        labels=map_of(ANYTHING),
+        links=map_of(ANYTHING),
+    ),
 )
-INCIDENT = object_of(
-    incident=TEXT,
-    number=INTEGER,
-    opened=INTEGER,
-    closed=optional(INTEGER),
-    recovered=optional(INTEGER),
-    caught_up=optional(INTEGER),
-    cause=TEXT,
-    headline=TEXT,
-    state=TEXT,
-    outcome=TEXT,
-    rollback_steps=optional(INTEGER),
-    lost_ns=INTEGER,
-    lost_gpu_ns=INTEGER,
-    attempts=INTEGER,
+INCIDENT = named(
+    "Incident",
+    object_of(
+        incident=TEXT,
+        number=INTEGER,
+        opened=INTEGER,
+        closed=optional(INTEGER),
+        recovered=optional(INTEGER),
+        caught_up=optional(INTEGER),
+        cause=TEXT,
+        headline=TEXT,
+        state=TEXT,
+        outcome=TEXT,
+        rollback_steps=optional(INTEGER),
+        lost_ns=INTEGER,
+        lost_gpu_ns=INTEGER,
+        attempts=INTEGER,
+    ),
 )
-REPORT = {
-    **SUMMARY,
-    "properties": {
-        **SUMMARY["properties"],
-        "attempt_list": list_of(ATTEMPT),
-        "checkpoints": list_of(CHECKPOINT),
-        "incidents": list_of(INCIDENT),
-    },
-}
-INCIDENT_OF_RUN = {
-    **INCIDENT,
-    "properties": {**INCIDENT["properties"], "run": TEXT, "run_name": TEXT},
-}
-WINDOW = object_of(
-    start=INTEGER,
-    end=INTEGER,
-    elapsed_ns=INTEGER,
-    excluded=list_of(object_of(start=INTEGER, end=INTEGER)),
-    categories=map_of(INTEGER),
-    training_goodput=RANGE,
-    infrastructure_goodput=RANGE,
-    checkpoint_efficiency=optional(NUMBER),
+INCIDENT_OF_RUN = both(INCIDENT, object_of(run=TEXT, run_name=TEXT))
+REPORT = both(
+    SUMMARY,
+    object_of(
+        attempt_list=list_of(ATTEMPT),
+        checkpoints=list_of(CHECKPOINT),
+        incidents=list_of(INCIDENT),
+    ),
 )
-NODE_RATE = object_of(
-    failures=INTEGER,
-    node_days=NUMBER,
-    rate=optional(NUMBER),
-    low=optional(NUMBER),
-    high=optional(NUMBER),
+WINDOW = named(
+    "Window",
+    object_of(
+        start=INTEGER,
+        end=INTEGER,
+        elapsed_ns=INTEGER,
+        excluded=list_of(object_of(start=INTEGER, end=INTEGER)),
+        categories=map_of(INTEGER),
+        training_goodput=RANGE,
+        infrastructure_goodput=RANGE,
+        checkpoint_efficiency=optional(NUMBER),
+    ),
 )
-NODE = object_of(
-    node=TEXT, runs=list_of(TEXT), failures=INTEGER, per_1000_node_days=NODE_RATE, gpus=list_of({})
+NODE_RATE = named(
+    "Rate",
+    object_of(
+        failures=INTEGER,
+        node_days=NUMBER,
+        rate=optional(NUMBER),
+        low=optional(NUMBER),
+        high=optional(NUMBER),
+    ),
 )
-ERROR = object_of(error=TEXT, next=TEXT)
+NODE = named(
+    "Node",
+    object_of(
+        node=TEXT,
+        runs=list_of(TEXT),
+        failures=INTEGER,
+        per_1000_node_days=NODE_RATE,
+        gpus=list_of({}),
+    ),
+)
+ERROR = named("Error", object_of(error=TEXT, next=TEXT))

@@ -102,10 +102,7 @@ ENDPOINTS = (
         method=HTTPMethod.GET,
         path="/api/v1/runs/{run}/window",
         handler=run_window,
-        result={
-            **schemas.WINDOW,
-            "properties": {**schemas.WINDOW["properties"], **_OF_WINDOWS},
-        },
+        result=schemas.both(schemas.WINDOW, object_of(**_OF_WINDOWS)),
     ),
     Endpoint(
         method=HTTPMethod.GET,

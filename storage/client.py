@@ -248,9 +248,8 @@ class CollectorClient:
             CollectorError: no answer; see its subclasses.
             OSError: the file exists already or cannot be written.
         """
-        unlimited = httpx.Timeout(
-            self._http.timeout.connect, read=None
-        )  # a copy takes what it takes
+        # A copy takes what it takes.
+        unlimited = httpx.Timeout(self._http.timeout.connect, read=None)
         try:
             with (
                 self._http.stream("POST", BACKUP, timeout=unlimited) as response,
