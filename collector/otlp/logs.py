@@ -5,7 +5,7 @@ does not declare is quarantined, because the exporter ignores `partial_success` 
 Records of others are refused: they are counted and not kept.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain, islice
 from typing import Any
 
@@ -21,6 +21,7 @@ from headway.collector.otlp.decoded import Decoded
 from headway.collector.otlp.json_form import parsed
 from headway.collector.otlp.messages import LeanLogRecord, LeanResource, fields, groups
 from headway.collector.otlp.quarantine import Quarantine
+from headway.collector.otlp.shapes import alike
 from headway.collector.otlp.step_columns import in_records
 from headway.events import Envelope, Steps
 
@@ -43,11 +44,8 @@ def decode_logs(body: bytes, *, content_type: str, limit: int, received: int) ->
     envelopes: list[Envelope] = []
     quarantine = Quarantine(received, limit)
     refused = 0
-    for resource, records in groups(request):
-        own, foreign = _own_records(records)
-        refused += foreign
-        if own:
-            _read(resource, own, envelopes, quarantine)
+    for resource, found in groups(request):
+        refused += _read(resource, list(found), envelopes, quarantine)
     return Decoded(
         envelopes=envelopes,
         quarantined=quarantine.records,
@@ -57,49 +55,66 @@ def decode_logs(body: bytes, *, content_type: str, limit: int, received: int) ->
     )
 
 
-def _own_records(records: Iterable[bytes]) -> tuple[list[tuple[bytes, Any, list[bytes]]], int]:
-    """Return encoding, parsed form and attributes of Headway's records, and count the others."""
-    own, foreign = [], 0
+def _read(
+    resource: bytes, records: Sequence[bytes], envelopes: list[Envelope], quarantine: Quarantine
+) -> int:
+    """Read the records of one resource; return how many are not Headway's."""
     try:
-        for record in records:
-            if len(record) > _LARGE and _num_fields(record) > _MOST_ATTRIBUTES:
-                raise MalformedRequest(f"a log record has more than {_MOST_ATTRIBUTES} attributes")
-            lean = LeanLogRecord.FromString(record)
-            if lean.event_name.startswith(wire.PREFIX):
-                own.append((record, lean, list(lean.attributes)))
-            else:
-                foreign += 1
+        producer = _producer(resource)
+        found: list[Envelope | None] = [None] * len(records)
+        left = set(range(len(records)))
+        refused = 0
+        for group in alike(records):
+            count = len(group.positions)
+            if not group.name.startswith(wire.PREFIX):
+                refused += count
+                left.difference_update(group.positions)
+                continue
+            columns = {field: group.attributes.get(key) for field, key in _RECORD_FIELDS}
+            own = {field: column for field, column in columns.items() if column is not None}
+            own["wall"] = wire.Column(None, group.times)
+            name = group.name.removeprefix(wire.PREFIX)
+            built = producer.build_alike(own, name, group.attributes, count)
+            if built is not None:
+                left.difference_update(group.positions)
+                for position, envelope in zip(group.positions, built, strict=True):
+                    found[position] = envelope
+        one_by_one = sorted(left)
+        parsed_records = [_lean(records[position]) for position in one_by_one]
+        own_records = [
+            (position, lean, list(lean.attributes))
+            for position, lean in zip(one_by_one, parsed_records, strict=True)
+            if lean.event_name.startswith(wire.PREFIX)
+        ]
     except DecodeError as error:
         raise MalformedRequest(f"the body is no OTLP log request: {error}") from error
-    return own, foreign
+    known = decode(set(chain.from_iterable(pairs for _, _, pairs in own_records)))
+    for position, lean, pairs in own_records:
+        try:
+            found[position] = _envelope(producer, lean, dict(map(known.__getitem__, pairs)))
+        except wire.WireError as error:
+            quarantine.add(str(error), Resource, resource, LogRecord, records[position])
+    envelopes += [envelope for envelope in found if envelope is not None]
+    return refused + len(one_by_one) - len(own_records)
+
+
+def _producer(resource: bytes) -> wire.Producer:
+    pairs = list(LeanResource.FromString(resource).attributes)
+    known = decode(pairs)
+    attributes = dict(map(known.__getitem__, pairs))
+    return wire.Producer(
+        {name: attributes.get(wire.PREFIX + name) for name in wire.PRODUCER_FIELDS}
+    )
+
+
+def _lean(record: bytes) -> Any:
+    if len(record) > _LARGE and _num_fields(record) > _MOST_ATTRIBUTES:
+        raise MalformedRequest(f"a log record has more than {_MOST_ATTRIBUTES} attributes")
+    return LeanLogRecord.FromString(record)
 
 
 def _num_fields(message: bytes) -> int:
     return sum(1 for _ in islice(fields(message), _MOST_ATTRIBUTES + 1))
-
-
-def _read(
-    encoded: bytes,
-    records: Sequence[tuple[bytes, Any, list[bytes]]],
-    envelopes: list[Envelope],
-    quarantine: Quarantine,
-) -> None:
-    """Read the records of one resource."""
-    try:
-        of_resource = list(LeanResource.FromString(encoded).attributes)
-    except DecodeError as error:
-        raise MalformedRequest(f"the body is no OTLP log request: {error}") from error
-    known = decode({*of_resource, *chain.from_iterable(pairs for _, _, pairs in records)})
-    resource = dict(map(known.__getitem__, of_resource))
-    producer = wire.Producer(
-        {name: resource.get(wire.PREFIX + name) for name in wire.PRODUCER_FIELDS}
-    )
-    for record, lean, pairs in records:
-        attributes = dict(map(known.__getitem__, pairs))
-        try:
-            envelopes.append(_envelope(producer, lean, attributes))
-        except wire.WireError as error:
-            quarantine.add(str(error), Resource, encoded, LogRecord, record)
 
 
 def _envelope(producer: wire.Producer, lean: Any, attributes: dict[str, Any]) -> Envelope:

@@ -106,7 +106,19 @@ def build(envelope: Mapping[str, Any], name: str, values: Mapping[str, Any]) -> 
     Raises:
         WireError: as `from_fields`, or sequence numbers that do not fit the event.
     """
-    return _built(_checked(Envelope, "envelope", envelope), from_fields(name, values))
+    event = from_fields(name, values)
+    return _built(_checked(Envelope, "envelope", envelope), event)
+
+
+class Column(NamedTuple):
+    """One field of many records: `values`, or where that is None, `constant` in all of them."""
+
+    constant: Any
+    values: list[Any] | None
+
+    def of(self, count: int) -> list[Any]:
+        """Return one value for each of so many records."""
+        return [self.constant] * count if self.values is None else self.values
 
 
 class Producer:
@@ -131,6 +143,41 @@ class Producer:
         event = from_fields(name, values)
         checked = _checked(Envelope, "envelope", record, _OTHER_FIELDS)
         return _built({**self._checked, **checked}, event)
+
+    def build_alike(
+        self, record: Mapping[str, Column], name: str, values: Mapping[str, Column], count: int
+    ) -> list[Envelope] | None:
+        """Build many envelopes of one kind as `build` builds each, but ten times as fast.
+
+        None where one of them may not fit: then each has to be looked at.
+        """
+        kind = EVENTS.get(name)
+        if kind is None or kind is Steps or not self._checked:
+            return None
+        own = _checked_columns(Envelope, record, _OTHER_FIELDS)
+        fields_ = _checked_columns(kind, values, ())
+        if own is None or fields_ is None:
+            return None
+        first = own["first_sequence"].of(count)
+        last = own["last_sequence"].of(count)
+        if first != last:
+            return None
+        rest = (own[field].of(count) for field in ("attempt", "rank", "wall", "monotonic"))
+        return [
+            Envelope(
+                first_sequence=sequence,
+                last_sequence=sequence,
+                attempt=attempt,
+                rank=rank,
+                wall=wall,
+                monotonic=monotonic,
+                event=event,
+                **self._checked,
+            )
+            for sequence, attempt, rank, wall, monotonic, event in zip(
+                first, *rest, _events(kind, fields_, count), strict=True
+            )
+        ]
 
 
 _OTHER_FIELDS = (*RECORD_FIELDS, "wall")
@@ -273,6 +320,58 @@ def _checked(
         else:
             found[field] = _value(name, spec, value)
     return found
+
+
+def _checked_columns(
+    declaration: type, columns: Mapping[str, Column], only: tuple[str, ...]
+) -> dict[str, Column] | None:
+    """Check columns as `_checked` checks values; None where one of them may not fit."""
+    found = {}
+    for rule in _RULES.get((declaration, only)) or _rules(declaration, only):
+        column = columns.get(rule.name)
+        if column is None:
+            if rule.missing is _REQUIRED:
+                return None
+            found[rule.name] = Column(rule.missing, None)
+            continue
+        try:
+            checked = _checked_column(declaration.__name__, rule, column)
+        except WireError:
+            return None
+        if checked is None:
+            return None
+        found[rule.name] = checked
+    return found
+
+
+def _checked_column(name: str, rule: _Rule, column: Column) -> Column | None:
+    values = column.values
+    if values is None:
+        return Column(_value(name, rule.spec, column.constant), None)
+    if set(map(type, values)) != {rule.kind}:
+        return None
+    if rule.kind is int:
+        fits = rule.lowest <= min(values) and max(values) <= _HIGHEST
+    elif rule.kind is str:
+        fits = all(_value(name, rule.spec, value) == value for value in set(values))
+    elif rule.kind is float:
+        fits = all(map(math.isfinite, values))
+    else:
+        fits = rule.kind is bool
+    return column if fits else None
+
+
+def _events(kind: type[Event], columns: Mapping[str, Column], count: int) -> list[Event]:
+    constant = {name: column.constant for name, column in columns.items() if column.values is None}
+    varying = {name: column.values for name, column in columns.items() if column.values is not None}
+    if not varying:
+        return [kind(**constant)] * count
+    if len(varying) == 1:
+        ((name, values),) = varying.items()
+        return [kind(**{name: value}, **constant) for value in values]
+    names = tuple(varying)
+    rows = zip(*varying.values(), strict=True)
+    return [kind(**dict(zip(names, row, strict=True)), **constant) for row in rows]
 
 
 def _rules(declaration: type, only: tuple[str, ...]) -> tuple[_Rule, ...]:
