@@ -10,7 +10,7 @@ from headway.exporter.launcher.telling import Telling, monotonic_of
 
 
 class LeftFiles:
-    """Reads each file once, and a cycle's again when it has changed."""
+    """Reads each file once, and a cycle's again until it has ended."""
 
     def __init__(self, ranks: Ranks, tell: Telling) -> None:
         self._ranks = ranks
@@ -34,17 +34,17 @@ class LeftFiles:
         newest = self._ranks.newest()
         if newest is None or newest.cycle_info is None:
             return
-        try:
-            paths = sorted(newest.cycle_info.parent.glob("cycle_info.*.*.*"))
-            told = {path: cycle_of(path.read_text(encoding="utf-8")) for path in paths}
-        except (OSError, ValueError):
-            return
-        for path, cycle in told.items():
+        for path in sorted(newest.cycle_info.parent.glob("cycle_info.*.*.*")):
             before = self._cycles.get(path)
-            if cycle is None or cycle == before:
-                continue
-            self._cycles[path] = cycle
-            self._cycle(path, cycle, before)
+            if before is not None and before.ended is not None:
+                continue  # it changes no more, and there may be hundreds on a shared disk
+            try:
+                cycle = cycle_of(path.read_text(encoding="utf-8"))
+            except (OSError, ValueError):
+                continue  # gone meanwhile, or no text
+            if cycle is not None and cycle != before:
+                self._cycles[path] = cycle
+                self._cycle(path, cycle, before)
 
     def _last(self, local_rank: int) -> RankProcess | None:
         """Return the last process of a rank of this node that is over."""

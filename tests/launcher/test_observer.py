@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -289,3 +290,43 @@ def test_json_of_a_cycle_file_becomes_notes(tmp_path: Path) -> None:
     found = spooled(launch.folder)
     assert Note(text="NVRx cycle 1 began on n1", author=path.name) in of(found, Note)
     assert of(found, Artifact) == [Artifact(kind="cycle_log", path="/logs/app_cycle1.log")]
+
+
+def test_a_cycle_file_that_cannot_be_read_hides_no_other(tmp_path: Path) -> None:
+    launch = Launch(tmp_path / "spool", {})
+    launch.rank(0)
+    launch.observer.look()
+    (process,) = launch.observer._ranks.known.values()
+    process.cycle_info = tmp_path / "cycle_info..current"
+    (tmp_path / "cycle_info..0.0").write_bytes(b"\xff\x00")
+    content = {"cycle_number": 1, "cycle_start_time": "", "active_nodes": "n1"}
+    (tmp_path / "cycle_info..0.1").write_text(json.dumps(content))
+    launch.end()
+    told = [note.text for note in of(spooled(launch.folder), Note)]
+    assert "NVRx cycle 1 began on n1" in told
+
+
+def test_a_cycle_that_has_ended_is_read_no_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    launch = Launch(tmp_path / "spool", {})
+    launch.rank(0)
+    launch.observer.look()
+    (process,) = launch.observer._ranks.known.values()
+    process.cycle_info = tmp_path / "cycle_info..current"
+    ended = {"cycle_number": 0, "cycle_end_time": "2026-11-29T14:38:34Z", "active_nodes": "n1"}
+    (tmp_path / "cycle_info..0.0").write_text(json.dumps(ended))
+    going = {"cycle_number": 1, "cycle_end_time": "", "active_nodes": "n1"}
+    (tmp_path / "cycle_info..0.1").write_text(json.dumps(going))
+    launch.observer._files.cycles()
+    read: list[str] = []
+    text_of = Path.read_text
+
+    def counted(path: Path, *arguments: Any, **options: Any) -> str:
+        read.append(path.name)
+        return text_of(path, *arguments, **options)
+
+    monkeypatch.setattr(Path, "read_text", counted)
+    launch.observer._files.cycles()
+    assert read == ["cycle_info..0.1"]
+    launch.end()
