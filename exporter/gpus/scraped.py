@@ -46,8 +46,9 @@ _READINGS = {
 _NAMES = ("DCGM_", *_COUNTERS)
 """How the names begin that mean anything here."""
 _FULL_GPU = ""
+_LAST = 0
 _Series = tuple[str, str | None, str, int]
-"""Publisher, GPU, slice and code (0 for DCGM's last Xid)."""
+"""Publisher, GPU, slice and code (`_LAST` for DCGM's last Xid)."""
 
 
 class Scraped:
@@ -134,14 +135,18 @@ class Scraped:
                 if device and pci:
                     self._addresses[device] = address(pci)
                 profiles[series[2]] = sample.labels.get("GPU_I_PROFILE", "")
-        before, self._xids = self._xids, now
+        before = self._xids
+        # The last Xid of a GPU that is not listed for a while, as at the exporter's start, is no
+        # new one when it is listed again; a count that begins anew counts what came since.
+        silent = {known: value for known, value in (before or {}).items() if known[3] == _LAST}
+        self._xids = {**silent, **now}
         if before is None:  # it may all have happened long ago
             return []
         changes: dict[tuple[str, str | None, int], dict[str, str]] = {}
         for series, value in now.items():
             publisher, device, part, code = series
             last = before.get(series, 0.0)
-            if code == 0:
+            if code == _LAST:
                 changed, code = value not in (0.0, last), int(value)
                 words = f"the last Xid is {code}, it was {last:.0f}"
             else:
@@ -178,7 +183,7 @@ def _series(sample: Sample) -> _Series | None:
     part = labels.get("GPU_I_ID", _FULL_GPU)
     if sample.name == _LAST_XID:
         known = 0 <= sample.value <= _HIGHEST_XID
-        return ("DCGM", _device(labels), part, 0) if known else None
+        return ("DCGM", _device(labels), part, _LAST) if known else None
     counter = _COUNTERS.get(sample.name.removesuffix("_total"))
     if counter is None:
         return None

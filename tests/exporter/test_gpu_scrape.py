@@ -106,6 +106,7 @@ def test_what_the_driver_itself_tells_is_not_told_twice() -> None:
         ([0, 79, 79, 48, 48], [79, 48]),
         ([0, 79, 0, 79], [79, 79]),  # the exporter was started again in between
         ([None, 79], [79]),  # some versions list a GPU at its first Xid
+        ([0, 79, None, 79, 48], [79, 48]),  # an exporter that starts again says nothing at first
         ([0, 2147483632], []),  # DCGM knows none
         ([0, float("nan")], []),
     ],
