@@ -16,8 +16,6 @@ from typing import Any
 
 from headway import settings as settings_module
 from headway.events import (
-    AttemptEnded,
-    AttemptStarted,
     Event,
     Resumed,
     RunStarted,
@@ -25,6 +23,7 @@ from headway.events import (
     StepsSummary,
 )
 from headway.exporter import failures, identity
+from headway.exporter.attempts import Attempts
 from headway.exporter.complaints import Complaints, harmless
 from headway.exporter.data_waits import DataWaits
 from headway.exporter.ends import MARK, leave_to_parent
@@ -40,7 +39,7 @@ from headway.exporter.spool_layout import (
     spool_folder,
 )
 from headway.exporter.spool_writer import SpoolWriter
-from headway.exporter.step_timer import NO_NUMBER, StepTimer
+from headway.exporter.step_timer import StepTimer
 from headway.exporter.unusual_steps import LARGEST_STEP, UnusualSteps
 from headway.settings import RecorderSettings
 from headway.wire import WireError, from_fields, specs
@@ -72,11 +71,9 @@ class Recorder:
         self.observers = Observers(self)
         self._phases = Phases(self)
         self._waits = DataWaits(self, self._timer)
-        self._membership: Membership | None = None
         self._rank: int | None = None
         self._key: tuple[str, str, int] | None = None
-        self._attempt: str | None = None
-        self._attempt_open = False
+        self._attempts = Attempts(self, self._timer, self._phases)
         self._exit_delay = 0.0
         self._start(run, rank, checkpoints, settings)
 
@@ -100,7 +97,7 @@ class Recorder:
         folder = spool_folder(settings.spool).absolute()
         earlier = _closed
         found = membership(run, rank, checkpoints, settings, os.environ, earlier)
-        self._membership, self._rank = found, found.rank
+        self._attempts.membership, self._rank = found, found.rank
         self._key = (str(folder), found.run, found.rank)
         for other in _live:
             if other._key == self._key and other._writer is not None:
@@ -174,54 +171,31 @@ class Recorder:
         What is not given is taken from the environment. An attempt that is open already is
         not opened again, so the in-process wrapper's iteration 0 is its process's attempt.
         """
-        if self._membership is None:
-            return
-        launch, ranks = self._membership.launch, self._membership.ranks
-        job = scheduler_job or launch.scheduler_job
-        job_or_group = launch.group
-        if job is not None:
-            # A requeued Slurm job keeps its id, and one job may start its ranks again and again.
-            job_or_group = f"{job}.{launch.slurm_restarts or 0}.{launch.slurm_step or 0}"
-        launcher_round = launch.launcher_round if launcher_round is None else launcher_round
-        attempt = identity.attempt_id(self._membership.run, job_or_group, launcher_round, iteration)
-        if attempt == self._attempt and self._attempt_open:
-            return
-        if self._attempt_open:
-            self.emit(AttemptEnded(learned_from="the next attempt"))
-        self._attempt, self._attempt_open = attempt, True
-        self._phases.clear()
-        timer = self._timer
-        timer.start = timer.data_wait = 0
-        timer.number = NO_NUMBER
-        timer.attempt = int(attempt, 16)
-        if timer.slots is not None:
-            timer.slots[Slot.ATTEMPT] = (timer.attempt + 2**63) % 2**64 - 2**63
-            timer.slots[Slot.STEP_END] = _now()
-        self.emit(
-            AttemptStarted(
-                layer=layer,
-                world_size=ranks.world_size if world_size is None else world_size,
-                process_id=os.getpid(),
-                local_rank=ranks.local_rank,
-                scheduler_job=job,
-                launcher_round=launcher_round,
-                iteration=iteration,
-                torchelastic_restarts=launch.torchelastic_restarts,
-                slurm_restarts=launch.slurm_restarts,
-                visible_devices=launch.visible_devices,
-                scheduler=launch.scheduler,
-            ),
-            started,
+        self._attempts.begin(
+            layer=layer,
+            iteration=iteration,
+            launcher_round=launcher_round,
+            scheduler_job=scheduler_job,
+            world_size=world_size,
+            started=started,
         )
+
+    @harmless
+    def confirm(self, launch: str) -> None:
+        """Tell this launch from others by a word that its ranks agreed on once they had met.
+
+        For a program on many nodes that no launcher and no scheduler counts: started again at the
+        same address it looks the same. The records of the attempt so far are bound to it.
+        """
+        if isinstance(launch, str):
+            self._attempts.confirm(launch)
 
     @harmless
     def end_attempt(self, error: BaseException | None = None) -> None:
         """Record that this rank left the attempt, and the exception that made it leave."""
         if error is not None:
             self.exception(error)
-        if self._attempt_open:
-            self._attempt_open = False
-            self.emit(AttemptEnded(learned_from="the rank itself"))
+        self._attempts.end("the rank itself")
 
     @harmless
     def resumed(
@@ -292,9 +266,7 @@ class Recorder:
         writer = self._writer
         if writer is None:
             return
-        if self._attempt_open:
-            self._attempt_open = False
-            self.emit(AttemptEnded(learned_from="the recorder's end"))
+        self._attempts.end("the recorder's end")
         self._detach()
         _closed_one()
         _live.discard(self)
@@ -330,6 +302,11 @@ class Recorder:
         """Count what would have been raised into the training."""
         self._complaints.suppressed(failure)
 
+    @property
+    def next_sequence(self) -> int:
+        """Sequence number of the next record."""
+        return 0 if self._writer is None else self._writer.sequence
+
     def misuse(self, kind: str, detail: str) -> None:
         """Report a way of use that makes no sense, and record it, once per kind."""
         if self._writer is not None:
@@ -351,7 +328,7 @@ class Recorder:
         except WireError as error:
             self.misuse("event", str(error))
             return
-        writer.event(checked, self._attempt, self._rank, monotonic, wall + monotonic - now)
+        writer.event(checked, self._attempts.current, self._rank, monotonic, wall + monotonic - now)
         writer.slots[Slot.ACTIVITY] = now
 
     def show_phases(self, phases: list[OpenPhase]) -> None:

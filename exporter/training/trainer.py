@@ -7,6 +7,7 @@ an attempt begins with the newest readable checkpoint and repeats exactly the st
 import logging
 import os
 import platform
+import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
@@ -142,6 +143,10 @@ class Trainer:
                 timeout=timedelta(seconds=2 * plan.hang_timeout),
             )
             mesh = init_device_mesh(self._device.type, (world_size,))
+            if iteration == 0:
+                words = [uuid.uuid4().hex]
+                dist.broadcast_object_list(words, src=0)
+                recorder.confirm(words[0])
         with recorder.phase("model"):
             self._checkpoints.start()
             self._faults.strike("startup", 0)

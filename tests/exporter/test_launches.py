@@ -1,0 +1,79 @@
+"""Launches of many nodes that nobody counts are told apart once their ranks have met."""
+
+import time
+from pathlib import Path
+
+import pytest
+
+from headway.events import Envelope, RunEnded
+from headway.exporter.spool import SpoolReader, spools
+from headway.ledger import Timeline
+from headway.report import report
+from recording import record
+
+STATIC = {
+    "MASTER_ADDR": "trainer-0",
+    "MASTER_PORT": "29500",
+    "WORLD_SIZE": "2",
+    "LOCAL_WORLD_SIZE": "1",
+}
+
+
+@pytest.fixture
+def static(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The environment of each pod, the same after every restart of the job."""
+    for name, value in STATIC.items():
+        monkeypatch.setenv(name, value)
+
+
+def launch(folder: Path, word: str, steps: range) -> None:
+    """Let both ranks start, meet, train and leave without having finished."""
+    recorders = [record(folder, rank=rank) for rank in (0, 1)]
+    for recorder in recorders:
+        with recorder.phase("startup"):
+            recorder.confirm(word)
+        recorder.resumed(completed=steps.start - 1)
+        for number in steps:
+            with recorder.step(number):
+                time.monotonic_ns()
+    if steps.stop > 9:
+        recorders[0].record(RunEnded(reason="completed"))
+    for recorder in recorders:
+        recorder.close()
+
+
+def recorded(folder: Path) -> list[Envelope]:
+    return [
+        envelope
+        for spool in spools(folder)
+        for envelope in SpoolReader(spool).read(limit=10**6).envelopes
+    ]
+
+
+@pytest.mark.usefixtures("static")
+def test_a_job_started_again_at_the_same_address_is_another_attempt(tmp_path: Path) -> None:
+    launch(tmp_path, "first", range(1, 6))
+    launch(tmp_path, "second", range(4, 10))
+    found = recorded(tmp_path)
+    (run,) = {envelope.run for envelope in found}
+    timeline = Timeline(run)
+    timeline.add(found)
+    told = report(timeline.ledger(max(each.anchor + each.monotonic for each in found)))
+
+    first, second = told["attempt_list"]
+    assert (first["first_step"], first["last_step"]) == (1, 5)
+    assert (second["resumed"], second["first_step"], second["last_step"]) == (3, 4, 9)
+    assert [attempt["layer"] for attempt in told["attempt_list"]] == ["scheduler"] * 2
+    assert told["steps"]["surviving"] == 9
+    assert told["steps"]["rework"] == 2
+    assert told["problems"] == []
+
+
+@pytest.mark.usefixtures("static")
+def test_a_launch_that_somebody_counts_keeps_its_identity(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SLURM_JOB_ID", "77")
+    launch(tmp_path, "word", range(1, 3))
+    assert len({each.attempt for each in recorded(tmp_path) if each.attempt}) == 1
+    assert "attempt.bound" not in {each.event.name for each in recorded(tmp_path)}
