@@ -15,6 +15,7 @@ from typing import Any
 from headway.collector.node_clocks import NodeClocks
 from headway.collector.node_feed import NodeFeed
 from headway.events import Envelope, RunStarted
+from headway.expiry import Expiry
 from headway.ledger import Ledger, Timeline
 from headway.ledger.segments import FrozenSegment
 from headway.report import report, summary
@@ -68,6 +69,13 @@ class _Run:
     def restore(self, segments: Sequence[FrozenSegment]) -> None:
         """Take what is left of expired steps, before any event."""
         self._timeline.add_segments(segments)
+
+    def expire(self, found: Expiry) -> None:
+        """Let go of raw records that are no longer stored; what the ledger says stays."""
+        with self._compute_lock:
+            self._timeline = self._timeline.without(found.removed, found.kept, found.segments)
+        with self._queue_lock:
+            self._num_changes += 1
 
     def add(self, envelopes: Sequence[Envelope]) -> None:
         with self._queue_lock:
@@ -163,6 +171,13 @@ class Ledgers:
             for run, group in given.items():
                 if group:
                     self._runs[run].add_of_nodes(group)
+
+    def expire(self, run: str, found: Expiry) -> None:
+        """Let go of a run's raw records that are no longer stored."""
+        with self._lock:
+            known = self._runs.get(run)
+        if known is not None:
+            known.expire(found)
 
     def of_node(self, node: str) -> Sequence[Envelope]:
         """Return what a node told of its GPUs and its health, in order of time."""

@@ -74,12 +74,14 @@ class Upkeep:
         now = self._clock()
         until = now - round(self._settings.step_retention_days * _DAY)
         count = 0
-        for run, old in self._store.keeping.expirable(until).items():
+        expirable = self._store.keeping.expirable(until)
+        for run, old in expirable.items():
             if self._stopping.is_set():
                 break
             if self._looked.get(run) != old:
                 count += self._expire(run, until, now)
-                self._looked[run] = self._store.keeping.expirable(until).get(run, 0)
+        # What stays of a run is not looked at again before more of it is old enough.
+        self._looked = self._store.keeping.expirable(until) if count else expirable
         return count
 
     def _expire(self, run: str, until: int, now: int) -> int:
@@ -97,6 +99,7 @@ class Upkeep:
             _LOG.warning("raw steps of %r stay: without them its report would differ", run)
             return 0
         keeping.expire(run, found, now)
+        self._ledgers.expire(run, found)
         return len(found.removed)
 
     def _run(self) -> None:

@@ -8,12 +8,15 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from shutil import rmtree
 from typing import Any
 
+import duckdb
 import pyarrow  # type: ignore[import-untyped]  # ships no types
 import sqlalchemy
 from pyarrow import parquet
 from sqlalchemy import URL, Connection, Engine, Table, select
+from sqlalchemy.exc import DBAPIError
 
 from headway.storage.migrations import migrate, version, versions
 from headway.storage.rows import insert_arrow, schema_of
@@ -23,6 +26,8 @@ from headway.storage.views import describe
 _ROWS_AT_ONCE = 50_000
 _SCHEMA = b"headway.schema"
 _UNFINISHED = ".part"
+_FAILURES = (duckdb.Error, pyarrow.ArrowException, DBAPIError, OSError)
+"""What the engine, the writer of Parquet or the disk may say."""
 
 
 class CopyError(RuntimeError):
@@ -51,7 +56,7 @@ def backup(engine: Engine, path: Path) -> int:
             describe(copy)
         target.dispose()
         unfinished.rename(path)
-    except (sqlalchemy.exc.DBAPIError, OSError) as error:
+    except _FAILURES as error:
         target.dispose()
         unfinished.unlink(missing_ok=True)
         raise CopyError(f"the copy {str(path)!r} could not be written: {error}") from error
@@ -82,7 +87,8 @@ def export(engine: Engine, folder: Path) -> dict[str, int]:
                         writer.write_table(rows.replace_schema_metadata(mark))
                         counts[table.name] += rows.num_rows
         unfinished.rename(folder)
-    except (sqlalchemy.exc.DBAPIError, OSError) as error:
+    except _FAILURES as error:
+        rmtree(unfinished, ignore_errors=True)
         raise CopyError(f"the export {str(folder)!r} could not be written: {error}") from error
     return counts
 
@@ -129,7 +135,7 @@ def _batches(connection: Connection, table: Table) -> Iterator[pyarrow.Table]:
     schema = schema_of(table)
     # Begins the transaction, if it is the first table.
     connection.execute(select(1))
-    duckdb: Any = connection.connection.driver_connection
-    reader = duckdb.sql(statement).to_arrow_reader(_ROWS_AT_ONCE)
+    driver: Any = connection.connection.driver_connection
+    reader = driver.sql(statement).to_arrow_reader(_ROWS_AT_ONCE)
     for batch in reader:
         yield pyarrow.Table.from_batches([batch]).cast(schema)

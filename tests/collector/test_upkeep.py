@@ -12,6 +12,8 @@ from sqlalchemy import select
 from headway.collector.ledgers import Ledgers
 from headway.collector.upkeep import Upkeep
 from headway.expiry import MOVING
+from headway.ledger import ledger
+from headway.report import report
 from headway.settings import CollectorSettings
 from headway.storage.store import EventStore
 from headway.storage.tables import RUNS
@@ -108,6 +110,7 @@ def test_steps_expire_after_their_days_and_a_new_process_reports_the_same(
     before = world.report()
     assert world.upkeep.expire() > 0
     assert world.upkeep.expire() == 0
+    assert world.report() == before
     restarted = World(store)
     restarted.now = world.now
     restarted.ledgers.restore(store.keeping.segments())
@@ -178,3 +181,15 @@ def revisions(store: EventStore) -> list[tuple[int, bool]]:
     statement = select(RUNS.c.revision, RUNS.c.provisional).order_by(RUNS.c.revision)
     with store._engine.connect() as connection:
         return [(row.revision, row.provisional) for row in connection.execute(statement)]
+
+
+def test_a_live_run_goes_on_after_its_steps_expired_as_if_they_had_not(store: EventStore) -> None:
+    more = RUN + "1330-1430 steps 801-900 rank=0..1\n1431 run_ended completed\n"
+    world = World(store, days=400 / 86_400)
+    world.add(RUN)
+    world.now = at(1330)
+    assert world.upkeep.expire() > 0
+    world.add(more)
+    world.now = at(1500)
+    whole = report(ledger(timeline(more), world.now))
+    assert world.report() == {name: whole[name] for name in whole if name not in MOVING}

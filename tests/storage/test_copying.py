@@ -8,6 +8,7 @@ from typing import Any
 
 import duckdb
 import pytest
+from pyarrow import parquet
 
 from headway.events import Note, RunStarted
 from headway.expiry import expiry
@@ -151,3 +152,16 @@ def test_a_backup_taken_while_events_arrive_is_a_moment_between_two_commits(
         told = [row for row in found["events"] if row[0] == "ef" * 16]
         held = [row[1:] for row in found["intervals"] if row[0] == "ef" * 16]
         assert held == ([(1, 100 * len(told))] if told else [])
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_a_copy_for_which_there_is_no_room_leaves_nothing(
+    store: EventStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = parquet.ParquetWriter
+    monkeypatch.setattr(
+        parquet, "ParquetWriter", lambda _, *rest, **named: real("/dev/full", *rest, **named)
+    )
+    with pytest.raises(CopyError, match=r"could not be written: .*No space left"):
+        store.export(tmp_path / "out")
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith("out")] == []

@@ -178,6 +178,11 @@ class Intake:
                 return bound.attempt
         return envelope.attempt
 
+    @property
+    def envelopes(self) -> Sequence[Envelope]:
+        """Return the distinct records in the order in which they came."""
+        return self._envelopes
+
     def settle(self, as_of: int) -> Counter[str]:
         """Put all events on the clock and into the attempts known at `as_of`.
 

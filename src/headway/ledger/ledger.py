@@ -50,6 +50,26 @@ class Timeline:
         for segment in segments:
             self._intake.segments[segment.attempt].append(segment)
 
+    def without(
+        self,
+        removed: Iterable[Envelope],
+        kept: Iterable[Envelope],
+        segments: Iterable[FrozenSegment],
+    ) -> "Timeline":
+        """Return the run with segments in the place of raw records, of which parts are kept."""
+        gone = {(one.producer, one.first_sequence, one.last_sequence) for one in removed}
+        other = Timeline(self.run)
+        for listed in self._intake.segments.values():
+            other.add_segments(listed)
+        other.add_segments(segments)
+        other.add(
+            one
+            for one in self._intake.envelopes
+            if (one.producer, one.first_sequence, one.last_sequence) not in gone
+        )
+        other.add(kept)
+        return other
+
     def frozen(self, attempt: str) -> int:
         """Return how many steps of an attempt come from segments."""
         return sum(segment.num_steps for segment in self._intake.segments.get(attempt, ()))
