@@ -4,7 +4,10 @@ What a person says becomes an event of the run, stored before it is answered; th
 stays beside it.
 """
 
+from bisect import bisect_right
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from http import HTTPMethod
 from typing import Annotated, Any
 
@@ -70,7 +73,8 @@ def incidents(service: Service, asked: PageOfIncidents) -> Answer:
         if _meant(one, asked)
     ]
     shown, after = page(meant, lambda item: (-item[1]["opened"], item[1]["incident"]), asked)
-    found = [_of(service, report, one) for report, one in shown]
+    opened_by_gpu = cache(service.node_histories.incidents_of_gpus)
+    found = [_of(report, one, opened_by_gpu) for report, one in shown]
     return Answer(content=lambda: {"incidents": found, "next": after})
 
 
@@ -119,7 +123,7 @@ def _find(service: Service, identity: str, run: str | None = None) -> dict[str, 
     for snapshot in ledgers.snapshots() if run is None else [ledgers.snapshot(run)]:
         for one in _all(snapshot.report):
             if one["incident"] == identity:
-                return _of(service, snapshot.report, one)
+                return _of(snapshot.report, one, service.node_histories.incidents_of_gpus)
     raise NotKnown(
         f"no incident {identity!r} is known here",
         "List those of a run with `headway incidents RUN`.",
@@ -131,12 +135,16 @@ def _all(report: dict[str, Any]) -> list[dict[str, Any]]:
     return found
 
 
-def _of(service: Service, report: dict[str, Any], one: dict[str, Any]) -> dict[str, Any]:
+def _of(
+    report: dict[str, Any],
+    one: dict[str, Any],
+    opened_by_gpu: Callable[[], Mapping[tuple[str, str], Sequence[int]]],
+) -> dict[str, Any]:
     """Return an incident with its run, and how often its GPU was to blame in any run's week."""
-    gpu, opened, repeats = one["suspect_gpu"], one["opened"], None
+    repeats = None
     if one["gpu_repeats"] is not None:
-        histories = service.node_histories
-        repeats = histories.incidents_of_gpu(one["suspect_node"], gpu, opened - WEEK, opened)
+        times = opened_by_gpu().get((one["suspect_node"], one["suspect_gpu"]), ())
+        repeats = bisect_right(times, one["opened"]) - bisect_right(times, one["opened"] - WEEK)
     return {
         **one,
         "run": report["run"],

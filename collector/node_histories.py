@@ -4,8 +4,10 @@ What a run adds is kept until its ledger changes.
 """
 
 import threading
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from operator import is_
 from typing import Any
 
 from headway.collector.ledgers import Ledgers, Snapshot
@@ -19,8 +21,28 @@ from headway.incidents import Loss
 from headway.ledger.intake import Stamped, occurred
 from headway.storage.store import EventStore
 
+_MINUTE = 60 * 10**9
 _RUNS_SHOWN = 10
 """Runs of one node, the newest first, of which its health before and after is told."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """A node's history and what it was computed from."""
+
+    num_events: int
+    stays: tuple[Stay, ...]
+    minute: int
+    history: NodeHistory
+
+    def holds(self, events: Sequence[Envelope], stays: Sequence[Stay], now: int) -> bool:
+        """Whether it would come out alike: what is said of the last day moves by the minute."""
+        return (
+            self.num_events == len(events)
+            and self.minute == now // _MINUTE
+            and len(self.stays) == len(stays)
+            and all(map(is_, self.stays, stays))
+        )
 
 
 class NodeHistories:
@@ -39,6 +61,7 @@ class NodeHistories:
         self._clock = clock
         self._lock = threading.Lock()
         self._stays: dict[str, tuple[str, Stay]] = {}
+        self._kept: dict[str, _Kept] = {}
 
     def all(self) -> dict[str, Any]:
         """Return every node, the one that surely fails most first, and the whole fleet's rate."""
@@ -63,13 +86,17 @@ class NodeHistories:
         """Return the histories of all nodes."""
         return [self._history(node, stays) for node, stays in self._by_node().items()]
 
-    def incidents_of_gpu(self, node: str, gpu: str, since: int, until: int) -> int:
-        """Return how many incidents of any run a GPU is to blame for between two times in ns."""
-        return sum(
-            charge.node == node and charge.gpu == gpu and since < charge.opened <= until
-            for snapshot in self._ledgers.snapshots()
-            for charge in self._known(snapshot).charges
-        )
+    def incidents_of_gpus(self) -> Mapping[tuple[str, str], Sequence[int]]:
+        """Return when incidents of any run opened that a GPU is to blame for, by node and GPU.
+
+        The times are UTC ns, in ascending order.
+        """
+        found: dict[tuple[str, str], list[int]] = defaultdict(list)
+        for snapshot in self._ledgers.snapshots():
+            for charge in self._known(snapshot).charges:
+                if charge.node is not None and charge.gpu is not None:
+                    found[charge.node, charge.gpu].append(charge.opened)
+        return {gpu: sorted(times) for gpu, times in found.items()}
 
     def _by_node(self) -> dict[str, list[Stay]]:
         """Return the stays of all runs by node; a node without any is there, too."""
@@ -90,8 +117,17 @@ class NodeHistories:
             return stay
 
     def _history(self, node: str, stays: Sequence[Stay]) -> NodeHistory:
-        told = self._stamped(self._ledgers.of_node(node))
-        return node_history(node, told, stays, self._clock())
+        """Return a node's history; while nothing is new one that was computed this minute."""
+        events, now = self._ledgers.of_node(node), self._clock()
+        with self._lock:
+            kept = self._kept.get(node)
+        if kept is None or not kept.holds(events, stays, now):
+            told = self._stamped(events)
+            history = node_history(node, told, stays, now)
+            kept = _Kept(len(events), tuple(stays), now // _MINUTE, history)
+            with self._lock:
+                self._kept[node] = kept
+        return kept.history
 
     def _stamped(self, envelopes: Iterable[Envelope]) -> list[Stamped]:
         """Put events on the collector's clock."""
