@@ -1,6 +1,7 @@
 """The file of tokens: hashes alone, closed to others, and changed as a whole."""
 
 import json
+import os
 import stat
 from pathlib import Path
 from typing import Any
@@ -158,3 +159,12 @@ def test_a_file_that_is_not_json_cannot_be_read(path: Path, content: bytes) -> N
 def write(path: Path, content: object) -> None:
     path.write_text(json.dumps(content), encoding="utf-8")
     path.chmod(0o600)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root makes files for others")
+def test_what_root_adds_belongs_to_whom_the_folder_belongs(path: Path) -> None:
+    os.chown(path.parent, 12345, 12346)
+
+    added(path, "agents", "ingest")
+
+    assert (path.stat().st_uid, path.stat().st_gid) == (12345, 12346)
