@@ -164,15 +164,15 @@ class KernelLogWatcher:
             _log.warning("GPU faults in the kernel's log are not seen: %s", detail)
         self._sink.node_event(Health(check=CHECK, state=state, detail=detail), monotonic=now)
 
-    def _found(self, source: Source, now: int) -> None:
+    def _found(self, source: Source, taken: Taken, now: int) -> None:
         if source.proven:
             self._refusals = []
             self._say("healthy", f"reads {source.name}", now)
-        elif not source.live:
+        elif not source.live and not taken.more:  # between two files there is more at once
             self._say("disabled", f"{source.name}: there is no such file yet", now)
 
     def _take(self, source: Source, taken: Taken, now: int) -> None:
-        self._found(source, now)
+        self._found(source, taken, now)
         wall = self._wall()
         self._clock.latest = wall
         for message in taken.messages:

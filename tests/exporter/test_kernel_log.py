@@ -146,6 +146,7 @@ def test_rotation_loses_and_doubles_nothing(watch: Watch, log: Path, way: str) -
     watch.poll(times=6)
 
     assert counts(watch.faults) == {f"0000:0{number}:00 31": 1 for number in range(1, 5)}
+    assert watch.health == [("healthy", f"reads {log}")], "rotation is no trouble"
 
 
 def test_lines_that_rotation_took_away_are_said_to_be_missing(watch: Watch, log: Path) -> None:
