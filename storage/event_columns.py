@@ -5,19 +5,24 @@ A row at a time would cost as much as all the rest of the ingest, so each column
 
 import json
 from collections.abc import Sequence
-from functools import cache
 from json.encoder import encode_basestring_ascii
 from typing import Any
 
 import pyarrow  # type: ignore[import-untyped]  # ships no types
 
 from headway import wire
+from headway.events import EVENTS as EVENT_KINDS
 from headway.events import Envelope, Event
 from headway.storage.rows import schema_of
 from headway.storage.tables import EVENTS
 
 _PACKED = "packed"
 _ENVELOPE_FIELDS = tuple(wire.specs(Envelope))
+_PREFIXES = {
+    kind: tuple((name, f"{json.dumps(name)}: ") for name in wire.specs(kind) if name != _PACKED)
+    for kind in EVENT_KINDS.values()
+}
+"""The fields of each kind of event, each with what stands before its value."""
 
 
 def event_table(envelopes: Sequence[Envelope]) -> pyarrow.Table:
@@ -37,7 +42,7 @@ def event_table(envelopes: Sequence[Envelope]) -> pyarrow.Table:
 def fields_json(event: Event) -> str:
     """Return the known fields of an event as `json.dumps` writes them, without packed bytes."""
     parts = []
-    for name, prefix in _prefixes(type(event)):
+    for name, prefix in _PREFIXES[type(event)]:
         value = getattr(event, name)
         if value is None:
             continue
@@ -49,9 +54,3 @@ def fields_json(event: Event) -> str:
         else:
             parts.append(prefix + json.dumps(value))
     return "{" + ", ".join(parts) + "}"
-
-
-@cache
-def _prefixes(kind: type[Event]) -> tuple[tuple[str, str], ...]:
-    """Return the fields of an event, each with what stands before its value."""
-    return tuple((name, f"{json.dumps(name)}: ") for name in wire.specs(kind) if name != _PACKED)
