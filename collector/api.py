@@ -64,10 +64,13 @@ def healthz(_: Request) -> Response:
 
 
 def readyz(request: Request) -> Response:
-    """Answer 200 once events are taken and every ledger is rebuilt."""
-    if service_of(request).ready:
-        return PlainTextResponse("ready\n")
-    raise Busy("the collector is not ready")
+    """Answer 200 while events are taken and every ledger is rebuilt."""
+    service = service_of(request)
+    if not service.ready:
+        raise Busy("the collector is not ready")
+    if service.committer.failure is not None:
+        raise Busy(f"commits fail: {service.committer.failure}")
+    return PlainTextResponse("ready\n")
 
 
 def metrics(request: Request) -> Response:

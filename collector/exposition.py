@@ -81,6 +81,7 @@ def ingest_samples(service: Service) -> Iterator[Sample]:
     recoveries, lost = service.recoveries.counts()
     yield "headway_storage_recoveries_total", (), recoveries
     yield "headway_storage_lost_records_total", (), lost
+    yield "headway_storage_failing", (), int(service.committer.failure is not None)
     for clock in service.node_clocks.current(service.clock()):
         yield "headway_clock_offset_seconds", (clock.node,), clock.offset / _SECOND
         error = None if clock.error is None else clock.error / _SECOND

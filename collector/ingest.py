@@ -16,10 +16,12 @@ from headway.collector.lags import Lags
 from headway.collector.otlp.decoded import Decoded
 from headway.events import Envelope
 from headway.settings import CollectorSettings
-from headway.storage.store import EventStore
+from headway.storage.store import EventStore, StoreError
 
 _LOG = logging.getLogger(__name__)
 
+_TRY_AGAIN = 1.0
+"""Seconds between two tries to write while commits fail and no request comes to try it."""
 OUTCOMES = ("stored", "duplicate", "quarantined", "refused")
 
 
@@ -64,6 +66,7 @@ class Committer:
         self._waiting: list[_Waiting] = []
         self._num_waiting = 0
         self._closed = False
+        self._failure: str | None = None
         self._counts = Counter(dict.fromkeys(OUTCOMES, 0))
         self._thread = threading.Thread(target=self._run, name="headway-commit", daemon=True)
         self._thread.start()
@@ -90,6 +93,11 @@ class Committer:
         with self._condition:
             return dict(self._counts)
 
+    @property
+    def failure(self) -> str | None:
+        """Return why commits fail at present, None where they do not."""
+        return self._failure
+
     def close(self) -> None:
         """Commit what waits and end the thread."""
         with self._condition:
@@ -99,14 +107,23 @@ class Committer:
 
     def _run(self) -> None:
         committed = -self._settings.commit_interval
-        while taken := self._take(committed + self._settings.commit_interval):
-            self._commit(taken)
+        while (taken := self._take(committed + self._settings.commit_interval)) is not None:
+            if taken:
+                self._commit(taken)
+            else:
+                self._try_writing()
             committed = time.monotonic()
 
-    def _take(self, not_before: float) -> list[_Waiting]:
-        """Wait for work, then for its time or enough of it; empty means closed."""
+    def _take(self, not_before: float) -> list[_Waiting] | None:
+        """Wait for work, then for its time or enough of it; None means closed.
+
+        Empty means that commits fail and that it is time to try.
+        """
         with self._condition:
-            self._condition.wait_for(lambda: self._waiting or self._closed)
+            patience = None if self._failure is None else _TRY_AGAIN
+            self._condition.wait_for(lambda: self._waiting or self._closed, patience)
+            if not self._waiting:
+                return None if self._closed else []
             self._condition.wait_for(
                 lambda: self._closed or self._num_waiting >= self._settings.commit_records,
                 timeout=max(0.0, not_before - time.monotonic()),
@@ -127,9 +144,10 @@ class Committer:
                 for waiting in taken:
                     self._commit([waiting])
                 return
-            _LOG.exception("a commit failed; the client is asked to send again")
+            self._fails(error)
             self._finish(taken, Busy(f"the events could not be stored: {error}"))
             return
+        self._succeeds()
         with self._condition:
             self._counts["stored"] += appended.num_stored
             self._counts["duplicate"] += appended.num_duplicate
@@ -142,6 +160,24 @@ class Committer:
             # They are stored, as promised; the ledgers are rebuilt at the next start.
             _LOG.exception("stored events did not reach their ledgers; restart the collector")
         self._finish(taken, None)
+
+    def _try_writing(self) -> None:
+        """Find out whether commits work again: a proxy may send nothing before they do."""
+        try:
+            self._store.try_writing()
+        except StoreError:
+            return
+        self._succeeds()
+
+    def _fails(self, error: Exception) -> None:
+        if self._failure is None:
+            _LOG.error("a commit failed; clients are asked to send again", exc_info=error)
+        self._failure = str(error)
+
+    def _succeeds(self) -> None:
+        if self._failure is not None:
+            _LOG.warning("commits work again")
+        self._failure = None
 
     def _finish(self, taken: list[_Waiting], error: Exception | None) -> None:
         for waiting in taken:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Self
 
 import sqlalchemy
-from sqlalchemy import URL, Connection, Engine, delete, select
+from sqlalchemy import URL, ColumnClause, Connection, Engine, column, delete, select, table, update
 from sqlalchemy.exc import DBAPIError
 
 from headway import wire
@@ -23,7 +23,13 @@ from headway.storage import copying
 from headway.storage.acknowledged import Journal
 from headway.storage.event_columns import event_table
 from headway.storage.keeping import Keeping
-from headway.storage.migrations import SchemaError, migrate, version, versions
+from headway.storage.migrations import (
+    VERSION_TABLE,
+    SchemaError,
+    migrate,
+    version,
+    versions,
+)
 from headway.storage.reading import Reading
 from headway.storage.rows import from_row, insert, insert_arrow
 from headway.storage.sql_session import LOCKED
@@ -71,6 +77,8 @@ class EventStore:
         self._engine = engine
         self._journal = journal
         self._stored = self._read_intervals()
+        self._unsure: tuple[Sequence[Envelope], Mapping[str, SequenceSet]] | None = None
+        self._untold: list[Envelope] = []
         self._opening = uuid.uuid4().hex[:12]
         self._num_commits = 0
         self.reading = Reading(engine)
@@ -154,9 +162,10 @@ class EventStore:
         """Store what is not stored yet, in one transaction; return only when it is durable.
 
         Raises:
-            StoreError: nothing was stored, the disk is full for example.
+            StoreError: nothing was stored as far as is known, the disk is full for example.
         """
         journal = self._writing()
+        self._clear_up()
         changed: dict[str, SequenceSet] = {}
         kept: list[Envelope] = []
         num_received = num_stored = 0
@@ -179,16 +188,39 @@ class EventStore:
                 if quarantined:
                     _insert_quarantined(connection, quarantined)
         except DBAPIError as error:
-            raise StoreError(f"{len(kept)} events could not be stored: {error.orig}") from error
-        journal.note(kept)
+            # The engine fails too where the commit is durable and only its checkpoint failed.
+            self._unsure = (kept, changed)
+            self._engine.dispose()
+            if not kept or not self._clear_up():
+                words = f"{len(kept)} events could not be stored: {error.orig}"
+                raise StoreError(words) from error
+        else:
+            self._untold += kept
+        envelopes, self._untold = self._untold, []
+        journal.note(envelopes)
         self._stored.update(changed)
         self._num_commits += 1
         return Appended(
-            envelopes=kept,
+            envelopes=envelopes,
             num_stored=num_stored,
             num_duplicate=num_received - num_stored,
             num_quarantined=len(quarantined),
         )
+
+    def try_writing(self) -> None:
+        """Write a little that changes nothing.
+
+        Raises:
+            StoreError: it is not possible now.
+        """
+        number: ColumnClause[str] = column("version_num")
+        schema = table(VERSION_TABLE, number)
+        try:
+            with self._engine.begin() as connection:
+                connection.execute(update(schema).values(version_num=number))
+        except DBAPIError as error:
+            self._engine.dispose()
+            raise StoreError(f"nothing can be written: {error.orig}") from error
 
     def know(self, intervals: Mapping[str, SequenceSet]) -> None:
         """Note sequence numbers as stored, by producer: their records came and expired elsewhere.
@@ -268,6 +300,27 @@ class EventStore:
         if self._journal is None:
             raise StoreError("the database was opened to be read; nothing can be stored in it")
         return self._journal
+
+    def _clear_up(self) -> bool:
+        """Find out whether the transaction that failed last is stored after all.
+
+        Raises:
+            StoreError: the database cannot say it now.
+        """
+        if self._unsure is None:
+            return False
+        kept, changed = self._unsure
+        try:
+            stored = self._read_intervals()
+        except DBAPIError as error:
+            self._engine.dispose()
+            raise StoreError(f"the database cannot be read now: {error.orig}") from error
+        self._unsure = None
+        self._stored = stored
+        if any(list(stored.get(name, ())) != list(known) for name, known in changed.items()):
+            return False
+        self._untold += kept
+        return True
 
     def _read_intervals(self) -> dict[str, SequenceSet]:
         statement = select(INTERVALS).order_by(INTERVALS.c.producer, INTERVALS.c.first_sequence)

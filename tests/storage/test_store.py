@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from sqlalchemy import Connection
+from sqlalchemy.exc import DatabaseError
 
 from headway import wire
 from headway.events import Envelope, Fault, Heartbeat, Note, RunConfigured, StepsSummary
@@ -184,3 +186,46 @@ def test_a_file_that_is_no_database_is_refused_and_left_alone(tmp_path: Path) ->
 def test_a_missing_folder_is_refused_by_name(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="nowhere"):
         EventStore.open(tmp_path / "nowhere" / "events.duckdb")
+
+
+def test_a_commit_that_is_durable_although_the_engine_says_it_failed_is_no_failure(
+    store: EventStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """DuckDB says so where the disk is full in the checkpoint that follows a commit."""
+    commit = Connection._commit_impl
+
+    def late(connection: Connection) -> None:
+        commit(connection)
+        raise DatabaseError("COMMIT", None, Exception("succeeded, but the autocheckpoint failed"))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Connection, "_commit_impl", late)
+        appended = store.append(PRODUCED)
+    assert (appended.envelopes, appended.num_stored) == (PRODUCED, 60)
+    assert store.append(PRODUCED).num_stored == 0
+    assert list(store.envelopes()) == PRODUCED
+
+
+def test_what_turns_out_to_be_stored_later_is_told_with_the_next_commit(
+    store: EventStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commit, read = Connection._commit_impl, EventStore._read_intervals
+    broken = DatabaseError("COMMIT", None, Exception("the database has been invalidated"))
+
+    def late(connection: Connection) -> None:
+        commit(connection)
+        raise broken
+
+    def unreadable(_: EventStore) -> None:
+        raise broken
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Connection, "_commit_impl", late)
+        patch.setattr(EventStore, "_read_intervals", unreadable)
+        for _ in range(2):
+            with pytest.raises(StoreError, match="cannot be read now"):
+                store.append(PRODUCED[:2])
+    assert EventStore._read_intervals is read
+    appended = store.append(PRODUCED)
+    assert appended.envelopes == PRODUCED
+    assert list(store.envelopes()) == PRODUCED
