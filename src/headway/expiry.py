@@ -67,7 +67,7 @@ def expiry(
         if steps is None or account.shared:
             continue
         done = timeline.frozen(attempt.identity)
-        after = can_freeze(steps, attempt, until, done)
+        after = can_freeze(steps, attempt, until, done, saves)
         if after <= done:
             continue
         needed = _needed(ledger, account, int(steps.number[after - OVERLAP]))

@@ -29,9 +29,13 @@ LONG = """
 510        scheduled c500 500 blocking=2 rank=0..1
 510-512    phase checkpoint_save rank=0..1
 512        finalized c500 500
-512-1012   steps 501-1000 rank=0..1 wait=0.125
+512-912    steps 501-900 rank=0..1 wait=0.125
+914        scheduled c900 900 blocking=2 rank=0..1
+912-914    phase checkpoint_save rank=0..1
+914        finalized c900 900
+914-1214   steps 901-1200 rank=0..1 wait=0.125
 """
-"""A checkpoint at step 500, and 500 steps after it."""
+"""Checkpoints at the steps 500 and 900, and 300 steps after them."""
 
 
 @pytest.fixture
@@ -97,23 +101,23 @@ def test_a_run_of_which_steps_expire_again_and_again_ends_with_the_report_of_the
 def test_the_store_holds_segments_in_the_place_of_expired_steps(store: EventStore) -> None:
     events = timeline(LONG)
     store.append(events)
-    now = at(1012)
+    now = at(1214)
     whole = ledger(events, now)
     found = expiry("run", store.keeping.of_run("run"), [], until=now, as_of=now)
     assert found is not None
     assert found.same
     store.keeping.expire("run", found, now)
-    assert num_steps(list(store.envelopes())) < 500
+    assert num_steps(list(store.envelopes())) < 1000
     segments = store.keeping.segments()["run"]
     assert segments == list(found.segments)
-    assert segments[0].num_steps == 500
+    assert [segment.num_steps for segment in segments] == [500, 400]
     assert lasting(read(list(store.envelopes()), segments, now)) == lasting(whole)
     assert store.append(events).num_stored == 0
 
 
 def test_what_expired_is_not_looked_for_again(store: EventStore) -> None:
     store.append(timeline(LONG))
-    now = at(1012)
+    now = at(1214)
     found = expiry("run", store.keeping.of_run("run"), [], until=now, as_of=now)
     assert found is not None
     store.keeping.expire("run", found, now)
@@ -129,23 +133,23 @@ def test_what_expired_is_not_looked_for_again(store: EventStore) -> None:
 
 def test_a_rollback_to_a_checkpoint_before_the_expired_steps_is_exact() -> None:
     later = LONG + (
-        "1012 fault exception rank=1\n1015 launcher stop_workers\n"
-        "1020 attempt B launcher world=2 rank=0..1\n1030 resumed 500 c500 rank=0..1\n"
-        "1030-1330 steps 501-800 rank=0..1\n"
+        "1214 fault exception rank=1\n1217 launcher stop_workers\n"
+        "1222 attempt B launcher world=2 rank=0..1\n1232 resumed 500 c500 rank=0..1\n"
+        "1232-1532 steps 501-800 rank=0..1\n"
     )
-    events, now = timeline(later), at(1330)
-    assert expired(events, at(1012))[0] == lasting(ledger(events, now))
+    events, now = timeline(later), at(1532)
+    assert expired(events, at(1214))[0] == lasting(ledger(events, now))
 
 
 def test_a_rollback_that_cuts_expired_steps_apart_gives_a_range_around_the_truth() -> None:
     later = LONG + (
-        "1012 fault exception rank=1\n1015 launcher stop_workers\n"
-        "1020 attempt B launcher world=2 rank=0..1\n1030 resumed 700 unheard rank=0..1\n"
-        "1030-1130 steps 701-800 rank=0..1\n"
+        "1214 fault exception rank=1\n1217 launcher stop_workers\n"
+        "1222 attempt B launcher world=2 rank=0..1\n1232 resumed 700 unheard rank=0..1\n"
+        "1232-1332 steps 701-800 rank=0..1\n"
     )
     events = uneven(timeline(later), 1)
-    truth = lasting(ledger(events, at(1130)))
-    after, _ = expired(events, at(1012))
+    truth = lasting(ledger(events, at(1332)))
+    after, _ = expired(events, at(1214))
     assert after["steps"] == truth["steps"]
     for name in ("training_goodput", "infrastructure_goodput"):
         assert after[name]["low"] <= truth[name]["low"] <= after[name]["high"]
@@ -171,20 +175,20 @@ def expired(events: Sequence[Envelope], then: int) -> tuple[dict[str, Any], int]
 
 def test_growing_on_from_expired_steps_reads_as_the_whole_does() -> None:
     events = timeline(LONG)
-    found = expiry("run", events, [], until=at(900), as_of=at(1012))
+    found = expiry("run", events, [], until=at(1100), as_of=at(1214))
     assert found is not None
     kept = Timeline("run")
     kept.add_segments(found.segments)
     kept.add(left(events, found))
-    kept.ledger(at(1012))
-    more = timeline(LONG + "1012-1212 steps 1001-1200 rank=0..1\n")
+    kept.ledger(at(1214))
+    more = timeline(LONG + "1214-1414 steps 1201-1400 rank=0..1\n")
     for count in range(len(events), len(more) + 1):
         kept.add(more[:count])
-        assert lasting(kept.ledger(at(1212))) == lasting(ledger(more[:count], at(1212)))
+        assert lasting(kept.ledger(at(1414))) == lasting(ledger(more[:count], at(1414)))
 
 
 def test_a_clock_measured_anew_moves_the_expired_steps_with_the_others() -> None:
-    events = timeline(LONG + "1011 node_clock 0\n1013 node_clock 0.25\n1016 note later\n")
-    truth = lasting(ledger(events, at(1016)))
+    events = timeline(LONG + "1213 node_clock 0\n1215 node_clock 0.25\n1218 note later\n")
+    truth = lasting(ledger(events, at(1218)))
     assert truth["start"] == at(0.25)
-    assert expired(events, at(1012))[0] == truth
+    assert expired(events, at(1214))[0] == truth

@@ -225,11 +225,14 @@ def _places(attempt: Attempt, numbers: Times) -> dict[int, Times]:
     return found
 
 
-def can_freeze(steps: GroupSteps, attempt: Attempt, until: int, done: int) -> int:
+def can_freeze(
+    steps: GroupSteps, attempt: Attempt, until: int, done: int, saves: Iterable[int]
+) -> int:
     """Return how many of an attempt's first steps can be frozen, `done` of them already are.
 
     All must have ended by `until` (ns), ranks must have gone on, and where the raw records are to
-    begin no phase may be open.
+    begin no phase may be open. While an attempt goes on, only whole intervals are frozen between
+    checkpoints, the steps in `saves`, where there are any.
     """
     if len(attempt.openings) != 1 or steps.segment[0] != steps.segment[-1]:
         return done
@@ -250,15 +253,12 @@ def can_freeze(steps: GroupSteps, attempt: Attempt, until: int, done: int) -> in
         if low < high and low <= kept:
             covered[low] += 1
             covered[min(high, kept)] -= 1
-    crossed = np.cumsum(covered) > 0
-    while kept > done:
-        first = kept - OVERLAP
-        if first <= 0:
-            return done
-        if not crossed[first]:
-            return kept
-        kept -= 1
-    return done
+    rows = np.arange(max(done, OVERLAP) + 1, kept + 1)
+    rows = rows[np.cumsum(covered)[rows - OVERLAP] == 0]
+    saved = np.isin(steps.number, list(saves))
+    if saved.any() and not attempt.ended:
+        rows = rows[saved[rows - 1]]
+    return int(rows[-1]) if len(rows) else done
 
 
 def freeze(
