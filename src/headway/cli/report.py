@@ -16,7 +16,8 @@ def add(subparsers: Any) -> None:
     parser = subparsers.add_parser(
         "report",
         help="print the ledger of a run, or list the runs",
-        description="Print the ledger of a run with its formulas; without RUN, list the runs.",
+        description="Print the ledger of a run with its formulas; without RUN, list the runs, or "
+        "with --fleet sum them up.",
     )
     parser.add_argument(
         "run_name",
@@ -38,6 +39,8 @@ def add(subparsers: Any) -> None:
         default=[],
         help="Leave out a stretch, such as planned maintenance; may be repeated.",
     )
+    parser.add_argument("--fleet", action="store_true", help="Sum up all runs.")
+    parser.add_argument("--by", metavar="LABEL", help="With --fleet: by the values of a label.")
     parser.add_argument("--json", action="store_true", help="Print the object of the read API.")
     add_source(parser)
     parser.set_defaults(run=run)
@@ -45,15 +48,24 @@ def add(subparsers: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the ledger."""
+    from headway.cli.fleet_text import print_fleet
     from headway.cli.ledger_text import print_report, print_runs, print_window
 
     name: str | None = arguments.run_name
     part = bool(arguments.since or arguments.until or arguments.exclude)
     if name is None and part:
         raise Refusal("a window needs a RUN", "headway report lists them")
+    if arguments.fleet and name is not None:
+        raise Refusal("--fleet is about all runs", f"leave out {name!r}, or --fleet")
+    if arguments.by is not None and not arguments.fleet:
+        raise Refusal(
+            "--by groups the runs of the fleet", "write: headway report --fleet --by team"
+        )
     found: Any
     with source(arguments) as client:
-        if name is None:
+        if arguments.fleet:
+            found = client.fleet(arguments.by)
+        elif name is None:
             found = client.runs()
         else:
             found = client.report(name)
@@ -61,6 +73,8 @@ def run(arguments: argparse.Namespace) -> int:
                 found = client.window(found["run"], *_stretch(arguments, found))
     if arguments.json:
         print(json.dumps(found, sort_keys=True))
+    elif arguments.fleet:
+        print_fleet(found)
     elif name is None:
         print_runs(found)
     elif part:
