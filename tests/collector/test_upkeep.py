@@ -11,13 +11,14 @@ from sqlalchemy import select
 
 from headway.collector.ledgers import Ledgers
 from headway.collector.upkeep import Upkeep
+from headway.events import Heartbeat
 from headway.expiry import MOVING
 from headway.ledger import ledger
 from headway.report import report
 from headway.settings import CollectorSettings
 from headway.storage.store import EventStore
 from headway.storage.tables import RUNS
-from records import steps
+from records import record
 from timeline import at, timeline
 
 DAY = 86_400 * 10**9
@@ -138,15 +139,14 @@ def test_events_are_stored_while_old_steps_expire(store: EventStore) -> None:
 
     def write() -> None:
         for number in range(40):
-            first = 1 + 100 * number
-            found = store.append([steps(first, first + 99, producer="ef" * 16, run="other")])
-            stored.append(found.num_stored)
+            beat = record(number, Heartbeat(last_step=number), producer="ef" * 16, run="other")
+            stored.append(store.append([beat]).num_stored)
 
     writing = threading.Thread(target=write)
     writing.start()
     assert world.upkeep.expire() > 0
     writing.join()
-    assert stored == [100] * 40
+    assert stored == [1] * 40
     assert sum(1 for one in store.envelopes() if one.run == "other") == 40
 
 
