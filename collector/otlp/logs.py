@@ -5,6 +5,7 @@ does not declare is quarantined, because the exporter ignores `partial_success` 
 Records of others are refused: they are counted and not kept.
 """
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from itertools import chain, islice
 from typing import Any
@@ -21,7 +22,7 @@ from headway.collector.otlp.decoded import Decoded
 from headway.collector.otlp.json_form import parsed
 from headway.collector.otlp.messages import LeanLogRecord, LeanResource, fields, groups
 from headway.collector.otlp.quarantine import Quarantine
-from headway.collector.otlp.shapes import alike
+from headway.collector.otlp.shapes import Alike, alike
 from headway.collector.otlp.step_columns import in_records
 from headway.events import Envelope, Steps
 
@@ -41,11 +42,16 @@ def decode_logs(body: bytes, *, content_type: str, limit: int, received: int) ->
     request = body
     if content_type == JSON:
         request = parsed(body, ExportLogsServiceRequest(), limit).SerializeToString()
-    envelopes: list[Envelope] = []
     quarantine = Quarantine(received, limit)
-    refused = 0
+    producers: list[tuple[int, bytes]] = []
+    records: list[bytes] = []
     for resource, found in groups(request):
-        refused += _read(resource, list(found), envelopes, quarantine)
+        producers.append((len(records), resource))
+        records += found
+    try:
+        envelopes, refused = _read(producers, records, quarantine)
+    except DecodeError as error:
+        raise MalformedRequest(f"the body is no OTLP log request: {error}") from error
     return Decoded(
         envelopes=envelopes,
         quarantined=quarantine.records,
@@ -56,46 +62,59 @@ def decode_logs(body: bytes, *, content_type: str, limit: int, received: int) ->
 
 
 def _read(
-    resource: bytes, records: Sequence[bytes], envelopes: list[Envelope], quarantine: Quarantine
-) -> int:
-    """Read the records of one resource; return how many are not Headway's."""
-    try:
-        producer = _producer(resource)
-        found: list[Envelope | None] = [None] * len(records)
-        left = set(range(len(records)))
-        refused = 0
-        for group in alike(records):
-            count = len(group.positions)
-            if not group.name.startswith(wire.PREFIX):
-                refused += count
-                left.difference_update(group.positions)
-                continue
-            columns = {field: group.attributes.get(key) for field, key in _RECORD_FIELDS}
-            own = {field: column for field, column in columns.items() if column is not None}
-            own["wall"] = wire.Column(None, group.times)
-            name = group.name.removeprefix(wire.PREFIX)
-            built = producer.build_alike(own, name, group.attributes, count)
+    resources: Sequence[tuple[int, bytes]], records: Sequence[bytes], quarantine: Quarantine
+) -> tuple[list[Envelope], int]:
+    """Read all records, and count those that are not Headway's.
+
+    A resource is that of the records from its first one on, which stands beside it.
+    """
+    firsts = [first for first, _ in resources]
+    producers = [_producer(resource) for _, resource in resources]
+    found: list[Envelope | None] = [None] * len(records)
+    left = set(range(len(records)))
+    refused = 0
+    for group in alike(records):
+        if not group.name.startswith(wire.PREFIX):
+            refused += len(group.positions)
+            left.difference_update(group.positions)
+            continue
+        begin = 0
+        while begin < len(group.positions):
+            number = bisect_right(firsts, group.positions[begin]) - 1
+            following = firsts[number + 1] if number + 1 < len(firsts) else len(records)
+            end = bisect_left(group.positions, following, begin)
+            own = group.part(begin, end)
+            built = _built(producers[number], own)
             if built is not None:
-                left.difference_update(group.positions)
-                for position, envelope in zip(group.positions, built, strict=True):
+                left.difference_update(own.positions)
+                for position, envelope in zip(own.positions, built, strict=True):
                     found[position] = envelope
-        one_by_one = sorted(left)
-        parsed_records = [_lean(records[position]) for position in one_by_one]
-        own_records = [
-            (position, lean, list(lean.attributes))
-            for position, lean in zip(one_by_one, parsed_records, strict=True)
-            if lean.event_name.startswith(wire.PREFIX)
-        ]
-    except DecodeError as error:
-        raise MalformedRequest(f"the body is no OTLP log request: {error}") from error
+            begin = end
+    one_by_one = [(position, _lean(records[position])) for position in sorted(left)]
+    own_records = [
+        (position, lean, list(lean.attributes))
+        for position, lean in one_by_one
+        if lean.event_name.startswith(wire.PREFIX)
+    ]
     known = decode(set(chain.from_iterable(pairs for _, _, pairs in own_records)))
     for position, lean, pairs in own_records:
+        number = bisect_right(firsts, position) - 1
         try:
-            found[position] = _envelope(producer, lean, dict(map(known.__getitem__, pairs)))
+            attributes = dict(map(known.__getitem__, pairs))
+            found[position] = _envelope(producers[number], lean, attributes)
         except wire.WireError as error:
+            resource = resources[number][1]
             quarantine.add(str(error), Resource, resource, LogRecord, records[position])
-    envelopes += [envelope for envelope in found if envelope is not None]
-    return refused + len(one_by_one) - len(own_records)
+    refused += len(one_by_one) - len(own_records)
+    return [envelope for envelope in found if envelope is not None], refused
+
+
+def _built(producer: wire.Producer, group: Alike) -> list[Envelope] | None:
+    columns = {field: group.attributes.get(key) for field, key in _RECORD_FIELDS}
+    own = {field: column for field, column in columns.items() if column is not None}
+    own["wall"] = wire.Column(None, group.times)
+    name = group.name.removeprefix(wire.PREFIX)
+    return producer.build_alike(own, name, group.attributes, len(group.positions))
 
 
 def _producer(resource: bytes) -> wire.Producer:

@@ -48,6 +48,16 @@ class Alike:
     times: list[int]
     attributes: dict[str, Column]
 
+    def part(self, begin: int, end: int) -> "Alike":
+        """Return those that stand from `begin` to before `end` among them."""
+        if end - begin == len(self.positions):
+            return self
+        attributes = {
+            key: column if column.values is None else Column(None, column.values[begin:end])
+            for key, column in self.attributes.items()
+        }
+        return Alike(self.positions[begin:end], self.name, self.times[begin:end], attributes)
+
 
 def alike(records: Sequence[bytes]) -> Iterator[Alike]:
     """Yield the records that can be read together; each one at most once."""

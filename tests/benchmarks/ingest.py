@@ -32,7 +32,7 @@ from benchmarks.ingesting.load import Body, in_turn, nodes
 NODES = 16
 EACH = {"records": 125, "steps": 1000}
 """Records of a rank in one request, or steps of a rank in one record."""
-CONNECTIONS = 8
+CONNECTIONS = 32
 ATTRIBUTES = 7
 """Attributes of a record, beside five of its resource."""
 BARS = {"records_per_s": 50_000.0, "steps_per_s": 1_000_000.0, "p99_ack_s": 2.0}
