@@ -3,10 +3,11 @@
 import logging
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 from headway.collector.ingest import Busy, Committer
 from headway.collector.intake import Intake
-from headway.collector.ledgers import Ledgers
+from headway.collector.ledgers import LedgerFailed, Ledgers
 from headway.collector.node_clocks import NodeClocks
 from headway.collector.node_histories import NodeHistories
 from headway.collector.own_events import OwnEvents
@@ -120,6 +121,7 @@ class Service:
             self._committer = Committer(self.store, self.settings, self._publish, self.clock)
             self._upkeep.start()
             on_ready()
+            self._warm()
 
     def _rebuild(self) -> None:
         self._ledgers.restore(self.store.keeping.segments())
@@ -132,6 +134,14 @@ class Service:
                 self._publish(batch)
                 batch = []
         self._publish(batch)
+
+    def _warm(self) -> None:
+        """Compute every ledger once, so that nobody who asks has to wait for a thousand."""
+        for run in reversed(self._ledgers.runs()):
+            if self._stopping.is_set():
+                return
+            with suppress(LedgerFailed):
+                self._ledgers.snapshot(run)
 
     def _publish(self, envelopes: Sequence[Envelope]) -> None:
         self._ledgers.add(envelopes)

@@ -11,7 +11,7 @@ import pytest
 
 from headway.storage.reading import Reading
 from headway.storage.sql_guard import SqlRefused
-from headway.storage.sql_session import AT_ONCE, SqlSession, TooManyQueries
+from headway.storage.sql_session import AT_ONCE, SqlSession, TooManyQueries, limited
 from headway.storage.store import EventStore
 from headway.storage.views import readable
 from records import steps
@@ -116,3 +116,11 @@ def test_a_query_sees_what_was_committed_before_it(store: EventStore) -> None:
         store.append([steps(number * 10 + 1, number * 10 + 10)])
         found = store.reading.sql.ask("SELECT max(last_step) AS newest FROM v_steps")
         assert found.table.to_pylist() == [{"newest": number * 10 + 10}]
+
+
+def test_any_question_is_interrupted_after_its_time(store: EventStore) -> None:
+    connection = store.reading.connection()
+    with pytest.raises(duckdb.InterruptException), limited(connection, 0.1):
+        connection.execute(ENDLESS)
+    with limited(connection, 30.0):
+        assert connection.execute("SELECT 1").fetchall() == [(1,)]
