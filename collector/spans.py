@@ -270,7 +270,7 @@ def events(span: Told) -> list[Envelope]:
         raise wire.WireError(f"span {span.name!r} has no trace id or no span id")
     if not span.start <= span.end <= _LATEST:
         raise wire.WireError(
-            f"span {span.name!r} ends at {span.end}: before its start, {span.start}, or out of range"
+            f"span {span.name!r} ends at {span.end}: before {span.start} or out of range"
         )
     run = _text(span.find(_RUN))
     if run is None:

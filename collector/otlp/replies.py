@@ -12,15 +12,11 @@ from headway.collector.otlp.decoded import Decoded
 
 _CODES = {
     HTTPStatus.BAD_REQUEST: 3,
-    HTTPStatus.FORBIDDEN: 7,
-    HTTPStatus.REQUEST_TIMEOUT: 4,
     HTTPStatus.REQUEST_ENTITY_TOO_LARGE: 8,
-    HTTPStatus.TOO_MANY_REQUESTS: 8,
     HTTPStatus.UNSUPPORTED_MEDIA_TYPE: 3,
     HTTPStatus.SERVICE_UNAVAILABLE: 14,
 }
-"""Canonical codes of `google.rpc.Code`."""
-_UNKNOWN = 2
+"""The codes of `google.rpc.Code`: invalid argument, resource exhausted, unavailable."""
 
 
 def stored(decoded: Decoded, response: Any, rejected: str, content_type: str) -> bytes:
@@ -40,12 +36,14 @@ def stored(decoded: Decoded, response: Any, rejected: str, content_type: str) ->
     return bytes(response.SerializeToString())
 
 
-def failed(status: int, sentence: str, next_step: str, content_type: str) -> tuple[bytes, str]:
+def failed(
+    status: HTTPStatus, sentence: str, next_step: str, content_type: str
+) -> tuple[bytes, str]:
     """Encode a `google.rpc.Status`, as OTLP asks for, and return it with its content type.
 
     As JSON it also holds what every error of the collector's says.
     """
-    code = _CODES.get(HTTPStatus(status), _UNKNOWN)
+    code = _CODES[status]
     message = f"{sentence} {next_step}"
     if content_type == PROTOBUF:
         return bytes(Status(code=code, message=message).SerializeToString()), PROTOBUF

@@ -141,7 +141,8 @@ class CollectorSettings(ServiceSettings):
     commit_interval: Annotated[float, "Longest time between two commits in seconds."] = 0.2
     commit_records: Annotated[int, "Records that force a commit."] = 10_000
     queue_limit: Annotated[
-        int, "Largest total of requests that wait for a commit, in bytes; more are turned away."
+        int,
+        "Most bytes of requests on their way into the store, inflated; more are turned away.",
     ] = 256 * 1024**2
     step_retention_days: Annotated[
         float,

@@ -23,8 +23,11 @@ from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import (
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
 from prometheus_client.parser import text_string_to_metric_families
 
+from headway.collector.access import Access
 from headway.collector.api import application
 from headway.collector.otlp.bodies import JSON, PROTOBUF
+from headway.collector.otlp.decoded import Decoded
+from headway.collector.otlp_api import allowed
 from headway.collector.service import Service
 from headway.events import Envelope, Note
 from headway.settings import CollectorSettings
@@ -253,12 +256,14 @@ def test_the_lag_of_events_is_published(collector: Collecting) -> None:
     assert lags == {("0.5",): 50.0, ("0.99",): pytest.approx(89.2), ("1",): 90.0}
 
 
-def test_a_token_for_one_run_cannot_write_to_another(tmp_path: Path) -> None:
-    pytest.importorskip("headway.collector.tokens")
-    from headway.collector.access import Access
-    from headway.collector.otlp.decoded import Decoded
-    from headway.collector.otlp_api import allowed
+def test_every_counter_is_there_before_the_first_request(collector: Collecting) -> None:
+    metrics = collector.metrics()
+    for name in ("headway_ingest_records_total", "headway_ingest_requests_total"):
+        assert set(metrics[name].values()) == {0}
+    assert metrics["headway_ingest_bytes_in_flight"] == {(): 0}
 
+
+def test_a_token_for_one_run_cannot_write_to_another() -> None:
     access = Access(scopes=frozenset(["ingest"]), name="ci", run="llama*")
     decoded = Decoded(
         envelopes=[steps(1, 5), steps(1, 5, run="gpt-1")], quarantined=(), size=1, num_refused=1
