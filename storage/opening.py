@@ -145,10 +145,10 @@ def recover(path: Path, now: Callable[[], int] = time.time_ns) -> Recovery | Non
             done = Recovery(words=found.words, set_aside=(), kept=0, damaged=0, lost=found.lost)
         if not path.exists():
             _create(path)
-    except OSError as error:
+    except (OSError, duckdb.Error) as error:
         raise StoreError(
-            f"the log of the database {str(path)!r} could not be set aside: {error}; "
-            "make room there, or let this user write there"
+            f"the database {str(path)!r} could not be made ready: {error}; make room there, or "
+            "let this user write there"
         ) from error
     return done
 
