@@ -40,7 +40,7 @@ class EventQuestion:
     ] = None
     limit: Annotated[
         int, Asked(sentence="Most events of a page.", lowest=1, highest=_MOST_RECORDS)
-    ] = 1_000
+    ] = 100
     cursor: Cursor = None
 
 
@@ -58,7 +58,7 @@ class StepQuestion(OneRun):
             lowest=1,
             highest=_MOST_STEPS,
         ),
-    ] = 10_000
+    ] = 1_000
     cursor: Cursor = None
 
 
