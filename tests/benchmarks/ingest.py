@@ -1,10 +1,10 @@
 """What the collector takes in: `scripts/bench ingest [--seconds N] [--minutes N] [--json]`.
 
-The real collector at its default settings in a process of its own, and a client that sends requests
-which were encoded before: closed phases of 8 ranks a node, 125 a rank and request, and then steps,
-1,000 a record. Each record is new. A rate counts what was acknowledged, so decoded, deduplicated and
-committed; the floor is the same rows as ready Arrow tables, inserted into DuckDB in this run. With
-`--minutes` the collector's memory is watched at full load, while 3 readers ask.
+The real collector at its default settings in a process of its own, and a client that sends
+requests which were encoded before: closed phases of 8 ranks a node, 125 a rank and request, and
+then steps, 1,000 a record. Each record is new. A rate counts what was acknowledged, so decoded,
+deduplicated and committed; the floor is the same rows as ready Arrow tables, inserted into DuckDB
+in this run. With `--minutes` the collector's memory is watched at full load, while 3 readers ask.
 """
 
 import argparse
