@@ -3,7 +3,11 @@
 import shutil
 import subprocess
 import sys
+from multiprocessing.connection import Connection
 from pathlib import Path
+
+from headway.storage.store import EventStore
+from records import steps
 
 PER_COMMIT = 10
 """Steps in each commit; producer and sequence numbers are those of `records.steps`."""
@@ -50,3 +54,15 @@ def copy_of(database: Path, folder: Path) -> Path:
 def log_of(database: Path) -> Path:
     """Return the write-ahead log of a database."""
     return database.with_name(database.name + ".wal")
+
+
+def write_on(database: Path, told: Connection) -> None:
+    """Store steps until killed; tell how many there are at first and after each commit."""
+    store = EventStore.open(database)
+    done = sum(item.last_sequence - item.first_sequence + 1 for item in store.envelopes())
+    told.send(done)
+    while True:
+        # Partly again, as an agent would that crashed, too.
+        store.append([steps(max(1, done - 5), done + 40)])
+        done += 40
+        told.send(done)

@@ -1,33 +1,19 @@
 """A writer killed in mid-write again and again: each opening works, nothing is lost or doubled."""
 
+import multiprocessing
 import random
-import subprocess
-import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from arrivals import numbers, stored
 from headway.storage.opening import recover
+from killed_store import write_on
 from records import PRODUCER
 
 KILLS = 50
-PROGRAM = """
-import sys
-from pathlib import Path
-sys.path[:0] = sys.argv[2:]
-from headway.storage.store import EventStore
-from records import steps
-
-store = EventStore.open(Path(sys.argv[1]))
-done = sum(item.last_sequence - item.first_sequence + 1 for item in store.envelopes())
-print(done, flush=True)
-while True:
-    store.append([steps(max(1, done - 5), done + 40)])
-    done += 40
-    print(done, flush=True)
-"""
 
 
 # A32: gizmodata/gizmosql#53
@@ -36,20 +22,27 @@ def test_a_writer_killed_fifty_times_loses_nothing_acknowledged(tmp_path: Path) 
     """Its log grows over all the kills: no orderly end ever empties it."""
     database = tmp_path / "events.duckdb"
     chance = random.Random(32)  # noqa: S311  # a schedule, not a secret
+    start = multiprocessing.get_context("forkserver")
+    start.set_forkserver_preload(["killed_store"])
     acknowledged = 0
+    assert recover(database) is None
     for _ in range(KILLS):
-        assert recover(database) is None
-        with subprocess.Popen(
-            [sys.executable, "-c", PROGRAM, str(database), *sys.path],
-            stdout=subprocess.PIPE,
-            text=True,
-        ) as writer:
-            assert writer.stdout is not None
-            opened = int(writer.stdout.readline())
-            assert opened >= acknowledged
-            time.sleep(chance.uniform(0, 0.05))
-            writer.kill()
-            acknowledged = max([opened, *map(int, writer.stdout.read().split())])
+        told, tell = start.Pipe(duplex=False)
+        writer = start.Process(target=write_on, args=(database, tell))
+        writer.start()
+        tell.close()
+        opened = told.recv()
+        assert opened >= acknowledged
+        acknowledged = opened
+        time.sleep(chance.uniform(0, 0.05))
+        writer.kill()
+        with suppress(EOFError):
+            while True:
+                acknowledged = told.recv()
+        writer.join()
+        writer.close()
+        told.close()
+    assert recover(database) is None
     kept = numbers(stored(database))[PRODUCER]
     assert kept == list(range(1, len(kept) + 1))
     assert len(kept) >= acknowledged > KILLS
