@@ -244,6 +244,18 @@ def test_a_collector_that_is_well_is_all_ok(stand: Stand) -> None:
 
 
 @pytest.mark.parametrize(
+    ("offset", "words"),
+    [(3 * 10**9, "behind the collector's"), (-3 * 10**9, "ahead of the collector's")],
+)
+def test_a_clock_that_is_off_is_said_to_be_ahead_or_behind(
+    stand: Stand, offset: int, words: str
+) -> None:
+    stand.said |= {"offset": offset}
+
+    assert words in only(reachable(), "clock").sentence
+
+
+@pytest.mark.parametrize(
     ("said", "subject", "verdict"),
     [
         ({"ready": False}, "collector", PROBLEM),

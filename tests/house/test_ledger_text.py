@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from headway import cli
-from headway.cli.ledger_text import print_report
+from headway.cli.ledger_text import print_report, print_runs
 from headway.metrics import CATEGORIES, INFRASTRUCTURE_FORMULA, TRAINING_FORMULA
 from headway.wording import ratio_range
 from sample_run import Sample, sample
@@ -86,6 +86,20 @@ def test_a_run_without_a_save_says_nothing_of_saves(run: Sample) -> None:
     assert "Checkpoint writing" not in said
 
 
+def test_saves_without_any_duration_yet_are_counted_without_an_empty_table(run: Sample) -> None:
+    spreads = {
+        name: {**spread, "count": 0}
+        for name, spread in run.report["checkpoint_writing"].items()
+        if isinstance(spread, dict) and "p95" in spread
+    }
+    said = text(
+        {**run.report, "checkpoint_writing": {**run.report["checkpoint_writing"], **spreads}}
+    )
+
+    assert "Checkpoint writing" not in said
+    assert "claimed" in line(said, "Saves ")
+
+
 def test_restarts_are_listed_by_layer_and_cause_and_rollbacks_by_incident(run: Sample) -> None:
     said = text(run.report)
 
@@ -148,10 +162,23 @@ def test_report_without_a_run_lists_the_runs(
     assert str(run.report["run"]) in capsys.readouterr().out
 
 
+def test_a_list_of_runs_is_not_cut_where_the_terminal_is_narrow(
+    run: Sample, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    name = "llama-8b-f9fa3576-5d9d-4867-aa06-7cf1c1517a49"
+    vague = {"low": 0.258, "high": 0.585}
+    print_runs([{**run.report, "run": name, "training_goodput": vague}])
+
+    said = line(capsys.readouterr().out, name)
+    assert "25.8 to 58.5 %" in said
+    assert str(run.report["state"]) in said
+
+
 def test_no_run_yet_says_how_to_start_one(capsys: pytest.CaptureFixture[str]) -> None:
     with collector([]) as endpoint:
         assert cli.main(["report", "--endpoint", endpoint]) == 0
-    assert "Start one with 'headway demo'" in capsys.readouterr().out
+    assert "Start one with `headway demo`" in capsys.readouterr().out
 
 
 def test_an_unknown_run_is_a_sentence_with_the_next_step(

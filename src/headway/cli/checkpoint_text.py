@@ -28,7 +28,8 @@ def print_writing(writing: Mapping[str, Any], console: Console) -> None:
         spread = writing[name]
         if spread["count"]:
             table.add_row(title, *(form(spread[key]) for key in ("p50", "p95", "max")))
-    console.print(table)
+    if table.row_count:
+        console.print(table)
     table = table_of("Checkpoints", "")
     states = ", ".join(
         f"{wording.count(number)} {state}" for state, number in writing["saves"].items() if number

@@ -190,8 +190,9 @@ def _say_clock(peer: _Peer) -> Finding:
     received = time.time_ns()
     offset = (sent + received) // 2 - theirs
     error = (received - sent) // 2
-    within = f"within {error // _MILLISECOND} ms"
-    sentence = f"{offset / _MILLISECOND:+.0f} ms beside the collector's ({within})"
+    side = "ahead of" if offset > 0 else "behind"
+    off = f"{abs(offset) / _MILLISECOND:,.1f} ms {side} the collector's"
+    sentence = f"{off}, known to within {error / _MILLISECOND:,.1f} ms"
     if abs(offset) - error > _CLOCK_LIMIT:
         return warning(
             "clock", sentence, "let chrony or systemd-timesyncd set this machine's clock"

@@ -8,7 +8,7 @@ from rich.table import Table
 from headway import wording
 from headway.cli.checkpoint_text import print_writing
 from headway.cli.limits_text import budgets, longest_phases
-from headway.cli.tables import console_for, table_of
+from headway.cli.tables import console_for, print_whole, table_of
 from headway.metrics import category
 
 _SECOND = 1_000_000_000
@@ -18,7 +18,9 @@ def print_runs(runs: Sequence[Mapping[str, Any]]) -> None:
     """Print one line per run, or what to do when there is none."""
     console = console_for(None)
     if not runs:
-        console.print("No run yet. Start one with 'headway demo', or adopt headway.exporter.")
+        console.print(
+            "No run yet. Start one with `headway demo`, or your own training under `headway run`."
+        )
         return
     table = table_of(
         "run", "state", ">elapsed", ">training", ">infra-\nstructure", ">highest\nstep"
@@ -32,7 +34,7 @@ def print_runs(runs: Sequence[Mapping[str, Any]]) -> None:
             _goodput(run["infrastructure_goodput"]),
             wording.count(run["steps"]["highest"]),
         )
-    console.print(table)
+    print_whole(console, table)
 
 
 def print_report(report: Mapping[str, Any], file: IO[str] | None = None) -> None:

@@ -6,7 +6,7 @@ from typing import IO, Any
 from rich.table import Table
 
 from headway import wording
-from headway.cli.tables import console_for, table_of
+from headway.cli.tables import console_for, print_whole, table_of
 from headway.fleet.rates import NS_PER_DAY
 
 
@@ -35,7 +35,7 @@ def print_nodes(found: Mapping[str, Any], file: IO[str] | None = None) -> None:
             wording.duration(one["gpu_ns"]),
             "" if one["last_failure"] is None else wording.when(one["last_failure"]),
         )
-    console.print(table)
+    print_whole(console, table)
     fleet = found["fleet"]
     console.print(
         f"All nodes: {_counted(fleet)}",

@@ -4,9 +4,11 @@ from typing import IO
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
+from rich.measure import Measurement
 from rich.table import Table
 
 _NARROWEST = 80
+_WIDEST = 1_000
 
 
 def console_for(file: IO[str] | None) -> Console:
@@ -30,3 +32,13 @@ def table_of(*headings: str, title: str | None = None) -> Table:
             no_wrap=place == 0,  # names are copied into the next command
         )
     return table
+
+
+def print_whole(console: Console, table: Table) -> None:
+    """Print a table as wide as its cells are; from then on the console has that width.
+
+    A terminal that is narrower breaks the lines; within columns, numbers would be cut or stacked.
+    """
+    wanted = Measurement.get(console, console.options.update(width=_WIDEST), table).maximum
+    console.width = max(console.width, wanted)
+    console.print(table)
