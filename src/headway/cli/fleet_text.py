@@ -34,7 +34,7 @@ def print_fleet(found: Mapping[str, Any]) -> None:
             ),
         )
     console.print(table)
-    console.print("Over the time of GPUs held, from the begin to the end of each run.")
+    console.print("Over the time of GPUs held, from the start to the end of each run.")
     console.print(f"training = {TRAINING_FORMULA}; infrastructure = {INFRASTRUCTURE_FORMULA}")
 
 
