@@ -73,7 +73,7 @@ class NodeHistory:
     @property
     def cordon(self) -> Sequence[str]:
         """The command that keeps new work off it, one for each scheduler if none is known."""
-        names = sorted({name for gpu in self.gpus for name in gpu.names})
+        names = sorted({name for gpu in self.gpus if gpu.faults for name in gpu.names})
         what = f" ({', '.join(names)})" if names else ""
         reason = f"headway: {counted(self.failures, 'failure')}{what}"
         return cordon_commands(self.node, self.scheduler, reason)
