@@ -206,8 +206,8 @@ def curve(report: Report, points: Sequence[Mapping[str, Any]]) -> list[tuple[int
 
 
 def rollback_distance(report: Report) -> go.Figure:
-    """Return the steps that each incident threw away."""
-    incidents = report["incidents"]
+    """Return the steps that each incident threw away, as far as that is known."""
+    incidents = [one for one in report["incidents"] if one["rollback_steps"] is not None]
     figure = go.Figure(
         go.Bar(
             x=[str(one["number"]) for one in incidents],

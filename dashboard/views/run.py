@@ -228,12 +228,14 @@ def _recovery(report: charts.Report) -> None:
     left, right = st.columns(2, gap="large")
     with left:
         st.header("Rollback distance", anchor=False)
-        if report["incidents"]:
+        if any(one["rollback_steps"] is not None for one in report["incidents"]):
             _plot(
                 charts.rollback_distance(report),
                 "rollback",
                 "Steps thrown away by each incident.",
             )
+        elif report["incidents"]:
+            st.caption("Not known before training goes on.")
         else:
             st.caption("No incident so far: nothing was rolled back.")
     with right:

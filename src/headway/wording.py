@@ -80,7 +80,7 @@ def plain(name: str) -> str:
 
 
 _FLAGS = {
-    "no_allocation": "no record of the GPUs that were held",
+    "no_allocation": "no record of the GPUs that were held, so one per rank is assumed",
     "revised_after_abandonment": "an attempt that followed a day without any sign of life",
     "single_rank": "an attempt with records of a single rank",
     "split_brain": "two attempts that trained at the same time",

@@ -179,6 +179,16 @@ def test_rollback_distances_are_the_reports() -> None:
     assert list(bars.y) == [rollback["steps"] for rollback in report["rollbacks"]]
 
 
+def test_an_incident_whose_rollback_is_not_known_yet_has_no_bar() -> None:
+    report = sample().report
+    first, *others = report["incidents"]
+    incidents = [{**first, "rollback_steps": None, "rollback_ns": None}, *others]
+
+    bars = charts.rollback_distance({**report, "incidents": incidents}).data[0]
+
+    assert list(bars.x) == [str(one["number"]) for one in others]
+
+
 def test_freshness_is_a_saw_tooth_that_ends_at_the_end() -> None:
     report = {
         "as_of": 99,
