@@ -170,6 +170,13 @@ def test_sigterm_to_the_siblings_of_a_dead_rank_is_no_preemption():
     assert (incident.cause, incident.suspect_rank) == ("killed", 3)
 
 
+def test_sigterm_that_a_person_sent_is_no_preemption():
+    ends = "101 stop sigterm rank=0..3\n103 exit rank=0..3 code=143 by="
+    assert broken(OPENING + ends + "person").cause == "operator"
+    assert broken(OPENING + ends + "scheduler").cause == "preemption"
+    assert broken(OPENING + ends + "unknown").cause == "preemption"
+
+
 def test_sigterm_to_everyone_is_a_preemption_even_if_they_die_of_it():
     incident = broken(OPENING + "101 stop sigterm rank=0..3\n103 exit rank=0..3 signal=15")
     assert (incident.cause, incident.suspect_rank) == ("preemption", None)

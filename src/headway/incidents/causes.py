@@ -103,12 +103,16 @@ def of_exit(seen: Seen, exit_: RankExited | AttemptEnded, *, is_echo: bool = Fal
     )
 
 
-def of_stop(seen: Seen, stop: StopAnnounced) -> Evidence:
-    """Return an announced stop as evidence; it accuses no rank."""
+def of_stop(seen: Seen, stop: StopAnnounced, *, by_person: bool) -> Evidence:
+    """Return an announced stop as evidence; it accuses no rank.
+
+    A plain SIGTERM is taken for a scheduler's, unless the ranks are known to be ended `by_person`.
+    """
+    sent_by_person = stop.reason == "sigterm" and by_person
     return Evidence(
         time=seen.time,
         began=seen.began,
-        cause=_OF_STOP.get(stop.reason, "operator"),
+        cause="operator" if sent_by_person else _OF_STOP.get(stop.reason, "operator"),
         kind=f"stop {stop.reason}",
         words=f"stop announced: {stop.reason.replace('_', ' ')}",
         observer=seen.rank,

@@ -94,10 +94,12 @@ def observed(reading: Reading, position: int) -> list[Evidence]:
             seen = Seen(time, began, rank, node, name, source)
             found.append(of_exit(seen, exit_, is_echo=_only_echoes(found, rank)))
     if attempt.exits:
+        exits = [exit_ for _, _, exit_ in attempt.exits]
+        by_person = any(isinstance(each, RankExited) and each.by == "person" for each in exits)
         for time, stop in attempt.stops:
             began = max(time, since)
             seen = Seen(began, began, reading.rank(stop), None, name, reading.source(stop))
-            found.append(of_stop(seen, stop))
+            found.append(of_stop(seen, stop, by_person=by_person))
     alive = reading.ledger.is_alive(position)
     if alive:
         found += silent_ranks(account)
