@@ -75,10 +75,11 @@ def _unless_from_a_web_page(headers: Headers) -> Access | JSONResponse:
     Such a page sends its origin, or, having had its own name pointed at this machine, that name.
     """
     host = urlsplit(f"//{headers.get('host', '')}").hostname or ""
+    refused = f"a web page of {headers['origin']!r}" if "origin" in headers else repr(host)
     if "origin" in headers or not _names_this_machine(host):
         return error_answer(
             HTTPStatus.FORBIDDEN,
-            f"Without a token the collector answers programs on its own machine, not {host!r}.",
+            f"Without a token the collector answers programs on its own machine, not {refused}.",
             "Ask http://127.0.0.1, or make a token: headway token add NAME --scope read.",
         )
     return EVERYBODY

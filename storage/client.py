@@ -343,9 +343,15 @@ class CollectorClient:
         raise self._error(path, response)
 
     def _unreachable(self, error: httpx.HTTPError) -> CollectorError:
+        step = "Start one with `headway collect`, or set HEADWAY_ENDPOINT to its address."
+        if "CERTIFICATE_VERIFY_FAILED" in str(error):
+            step = "Name the authority that signed its certificate with HEADWAY_CA_FILE."
+        elif self._endpoint.startswith("http:") and isinstance(
+            error, httpx.ReadError | httpx.RemoteProtocolError
+        ):
+            step = f"If it speaks TLS, its address begins with https://. {step}"
         return CollectorUnreachable(
-            f"No collector answers at {masked(self._endpoint)} ({error}).",
-            "Start one with `headway collect`, or set HEADWAY_ENDPOINT to its address.",
+            f"No collector answers at {masked(self._endpoint)} ({error}).", step
         )
 
     def _error(self, path: str, response: httpx.Response) -> CollectorError:

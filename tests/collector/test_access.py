@@ -268,6 +268,9 @@ def test_without_a_token_a_page_of_elsewhere_is_refused(
 
     assert answer.status_code == 403
     assert "headway token add" in answer.json()["next"]
+    assert (
+        headers.get("Origin", headers.get("Host", "").partition(":")[0]) in answer.json()["error"]
+    )
     assert httpx.get(f"{address}/healthz", headers=headers).status_code == 200
 
 

@@ -14,7 +14,8 @@ import pytest
 
 from certificates import make_certificate
 from headway.collector.tls import server_context
-from headway.settings import CollectorSettings, SettingError
+from headway.settings import ClientSettings, CollectorSettings, SettingError
+from headway.storage.client import CollectorClient, CollectorUnreachable
 
 pytestmark = pytest.mark.skipif(shutil.which("openssl") is None, reason="no openssl here")
 
@@ -89,6 +90,19 @@ def test_a_renewed_certificate_serves_without_a_restart(tmp_path: Path) -> None:
         assert subject(address) == old  # half of a renewal: the key is still the old one
         os.replace(newer_key, key)
         assert subject(address) == of(certificate) != old
+
+
+def test_a_client_that_speaks_another_way_is_told_how_to_speak(tmp_path: Path) -> None:
+    certificate, key = make_certificate(tmp_path)
+    context = server_context(CollectorSettings(tls_certificate=certificate, tls_key=key))
+    assert context is not None
+
+    with answering(context) as (host, port):
+        for scheme, step in (("https", "HEADWAY_CA_FILE"), ("http", "https://")):
+            client = CollectorClient(ClientSettings(endpoint=f"{scheme}://{host}:{port}"))
+            with pytest.raises(CollectorUnreachable) as refused:
+                client.runs()
+            assert step in refused.value.next_step
 
 
 def test_what_cannot_be_used_is_refused_with_the_paths(tmp_path: Path) -> None:
