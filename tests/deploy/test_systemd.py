@@ -2,7 +2,6 @@
 
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -42,7 +41,7 @@ def variables(unit: Path) -> dict[str, str]:
 @pytest.mark.parametrize("unit", [AGENT, COLLECTOR], ids=lambda unit: unit.stem)
 def test_systemd_has_nothing_to_say(unit: Path, tmp_path: Path) -> None:
     copy = tmp_path / unit.name  # the program is not installed here
-    text = unit.read_text(encoding="utf-8").replace(PROGRAM, sys.executable)
+    text = unit.read_text(encoding="utf-8").replace(PROGRAM, "/bin/true")
     copy.write_text(text, encoding="utf-8")
     said = subprocess.run(
         ["systemd-analyze", "verify", str(copy)], capture_output=True, text=True, check=False
