@@ -175,8 +175,8 @@ def test_an_engine_that_aborts_or_hangs_on_a_log_takes_only_its_own_process(
     for name, end in ends.items():
         python = tmp_path / name
         python.write_text(
-            f"#!/bin/sh\nif [ -s \"$4.wal\" ]; then exec {sys.executable} -c '{end}'; fi\n"
-            f'exec {sys.executable} "$@"\n'
+            f"#!/bin/sh\nif [ -s \"$4.wal\" ]; then exec '{sys.executable}' -c '{end}'; fi\n"
+            f"exec '{sys.executable}' \"$@\"\n"
         )
         python.chmod(0o700)
         with monkeypatch.context() as patch:
