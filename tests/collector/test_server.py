@@ -20,6 +20,8 @@ from headway.storage.store import EventStore
 from otlp_requests import body
 from records import record, steps
 
+pytestmark = pytest.mark.slow
+
 HEADERS = {"content-type": PROTOBUF}
 OPENING = record(1, RunStarted(run_name="llama"))
 
@@ -102,7 +104,6 @@ def test_an_open_address_without_a_token_is_refused(
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.slow
 def test_killed_again_and_again_during_ingest_it_loses_and_doubles_nothing(tmp_path: Path) -> None:
     """A client sends each batch until it is acknowledged, each time cut a little differently."""
     database = tmp_path / "events.duckdb"

@@ -19,6 +19,8 @@ from headway.storage.store import EventStore, StoreError
 from killed_store import PER_COMMIT, copy_of, killed_store, log_of
 from records import PRODUCER, steps
 
+pytestmark = pytest.mark.slow
+
 COMMITS = 4
 ALL = list(range(1, PER_COMMIT * COMMITS + 1))
 MOMENT = 1_700_000_000_123_456_789
@@ -63,7 +65,6 @@ def test_what_a_killed_collector_left_is_usable_and_whole(database: Path) -> Non
     assert kept(database) == ALL
 
 
-@pytest.mark.slow
 def test_a_log_cut_at_any_64th_byte_gives_its_whole_commits_and_tells_what_is_lost(
     killed: tuple[Path, list[int]], tmp_path: Path
 ) -> None:
