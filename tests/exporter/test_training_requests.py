@@ -13,7 +13,8 @@ from headway.exporter.spool import SpoolReader, spools
 from training_run import environment
 
 PROGRAM = """
-import os, sys
+import os, signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where the tests run behind &
 from headway.exporter.recorder import Recorder
 from headway.exporter.training.stop import STATUS, StopRequest
 
@@ -42,7 +43,10 @@ def program(spool: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
     ) as started:
         assert started.stdout is not None
         assert started.stdout.readline() == "ready\n"
-        yield started
+        try:
+            yield started
+        finally:
+            started.kill()
 
 
 def recorded(spool: Path) -> list[Event]:
