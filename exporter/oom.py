@@ -4,10 +4,19 @@ A SIGKILL alone says nothing. The kernel's log names the victim; where it cannot
 group's counter of kills that rose just when the process died accuses it, once per kill.
 """
 
+import signal
 from collections import defaultdict
 from pathlib import Path
 
+from headway.events import Fault
 from headway.kernel_log.oom import OomKill
+
+FAULT = Fault(
+    kind="host_oom",
+    message="the kernel killed it for lack of memory",
+    signal=signal.SIGKILL,
+)
+"""What is recorded of a rank with such evidence."""
 
 _ROOT = Path("/sys/fs/cgroup")
 _PROC = Path("/proc")

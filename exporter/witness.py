@@ -8,13 +8,13 @@ from theirs.
 
 import logging
 import os
-import signal
 import time
 import uuid
 from collections.abc import Collection
 from pathlib import Path
 
-from headway.events import Clock, Dropped, Event, Fault, Heartbeat, RankExited
+from headway.events import Clock, Dropped, Event, Heartbeat, RankExited
+from headway.exporter import oom
 from headway.exporter.identity import clock_anchor, node
 from headway.exporter.spool import Status
 from headway.exporter.spool_layout import Producer
@@ -64,9 +64,7 @@ class Witness:
 
     def out_of_memory(self, rank: Producer, status: Status, monotonic: int) -> None:
         """Record that the kernel killed a rank for lack of memory at `monotonic` ns."""
-        message = "the kernel killed it for lack of memory"
-        event = Fault(kind="host_oom", message=message, signal=signal.SIGKILL)
-        self._record(event, rank, rank.rank, status.attempt, monotonic)
+        self._record(oom.FAULT, rank, rank.rank, status.attempt, monotonic)
 
     def tell(
         self, event: Event, source: Producer, rank: int | None, attempt: str | None, monotonic: int

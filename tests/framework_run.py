@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from headway.exporter.spool import SpoolReader, spools
-from headway.ledger import Timeline
-from headway.report import report
+from run_report import report_on
 from training_run import environment
 
 
@@ -40,9 +39,8 @@ def fail_and_resume(
         batch = SpoolReader(spooled).read(limit=10**6)
         assert batch.finished
         envelopes += batch.envelopes
-    timeline = Timeline("line-7")
-    timeline.add(envelopes)
-    return report(timeline.ledger(max(item.anchor + item.monotonic for item in envelopes)))
+    assert {envelope.run for envelope in envelopes} <= {"line-7", None}
+    return report_on(envelopes)
 
 
 def assert_complete(told: dict[str, Any], *, rollback: int) -> None:

@@ -19,8 +19,7 @@ import torch
 
 from headway.events import GpuPresent, GpuSample, RankDevice
 from headway.exporter.spool import SpoolReader, spools
-from headway.ledger import Timeline
-from headway.report import report
+from run_report import report_on
 
 STEPS, EVERY = 60, 10
 _TRAINING = 150.0
@@ -110,10 +109,7 @@ def _training(folder: Path) -> dict[str, Any]:
     if ended.returncode:
         raise CheckError(f"the training ended with {ended.returncode}: {ended.stdout[-2000:]}")
     envelopes = list(_envelopes(folder / "spool"))
-    run = next(envelope.run for envelope in envelopes if envelope.run is not None)
-    timeline = Timeline(run)
-    timeline.add(envelopes)
-    told = report(timeline.ledger(max(item.anchor + item.monotonic for item in envelopes)))
+    told = report_on(envelopes)
     devices = {item.event.device for item in envelopes if isinstance(item.event, RankDevice)}
     saved = [item for item in told["checkpoints"] if item["state"] in ("claimed", "verified")]
     expected = {

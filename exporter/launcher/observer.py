@@ -13,7 +13,8 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from headway.events import Fault, RankExited
+from headway.events import RankExited
+from headway.exporter import oom
 from headway.exporter.identity import boot_id
 from headway.exporter.launcher.channel import Channel
 from headway.exporter.launcher.exits import Ending, ended_by
@@ -177,9 +178,7 @@ class Observer:
             return  # it has told its end itself, and nobody knows more
         by = self._by(process.process_id, code, ended, process.counter)
         if by == "kernel":
-            message = "the kernel killed it for lack of memory"
-            event = Fault(kind="host_oom", message=message, signal=signal.SIGKILL)
-            self._tell.of(process, event, ended)
+            self._tell.of(process, oom.FAULT, ended)
         self._tell.of(process, _exit(process.process_id, code, by), ended)
 
     def _by(

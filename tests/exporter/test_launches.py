@@ -7,9 +7,8 @@ import pytest
 
 from headway.events import Envelope, RunEnded
 from headway.exporter.spool import SpoolReader, spools
-from headway.ledger import Timeline
-from headway.report import report
 from recording import record
+from run_report import report_on
 
 STATIC = {
     "MASTER_ADDR": "trainer-0",
@@ -54,11 +53,7 @@ def recorded(folder: Path) -> list[Envelope]:
 def test_a_job_started_again_at_the_same_address_is_another_attempt(tmp_path: Path) -> None:
     launch(tmp_path, "first", range(1, 6))
     launch(tmp_path, "second", range(4, 10))
-    found = recorded(tmp_path)
-    (run,) = {envelope.run for envelope in found}
-    timeline = Timeline(run)
-    timeline.add(found)
-    told = report(timeline.ledger(max(each.anchor + each.monotonic for each in found)))
+    told = report_on(recorded(tmp_path))
 
     first, second = told["attempt_list"]
     assert (first["first_step"], first["last_step"]) == (1, 5)
