@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -121,6 +122,11 @@ def test_a_rank_that_really_lacks_memory_is_told_from_one_that_is_killed(
         command = limit.entered_by(COMMAND)
         with two_ranks(tmp_path / "spool", command, kernel_log) as (ranks, process):
             limit.run_out(ranks[1])
+            # Of two deaths between two looks a counter alone cannot tell which it counted.
+            deadline = time.monotonic() + 30
+            while 1 not in told(tmp_path / "spool"):
+                assert time.monotonic() < deadline
+                time.sleep(0.05)
             os.kill(ranks[0], signal.SIGKILL)
             assert process.wait(30) == 0
     finally:
