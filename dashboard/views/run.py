@@ -6,7 +6,9 @@ from typing import Any
 import plotly.graph_objects as go  # type: ignore[import-untyped]  # it ships no types
 import streamlit as st
 
-from headway.dashboard import charts, markup, sentences, source
+from headway.dashboard import markup, sentences, source
+from headway.dashboard.figures import attempts, checkpoints, ledger, recovery, steps
+from headway.dashboard.figures.style import Report
 from headway.dashboard.palette import EDGE
 from headway.dashboard.source import RunData
 from headway.dashboard.totals import in_gpu_time
@@ -108,7 +110,7 @@ def _show(run: str, live: bool) -> None:
     _problems(report)
 
 
-def _stats(report: charts.Report) -> None:
+def _stats(report: Report) -> None:
     with st.container(horizontal=True, gap="small", key="stats"):
         for title, ratio in (
             ("Training goodput", "training_goodput"),
@@ -165,13 +167,13 @@ def _stats(report: charts.Report) -> None:
         )
 
 
-def _ledger(report: charts.Report) -> None:
+def _ledger(report: Report) -> None:
     st.header("Where the time went", anchor=False)
     if not report["elapsed_ns"]:
         st.caption("Nothing yet: the run has just begun.")
         return
     _plot(
-        charts.waterfall(report),
+        ledger.waterfall(report),
         "ledger",
         "Waterfall from elapsed time through every loss to productive time.",
     )
@@ -184,7 +186,7 @@ def _ledger(report: charts.Report) -> None:
             _parts(report, category.name),
             category.description,
         )
-        for category, ns in charts.ledger_rows(report)
+        for category, ns in ledger.ledger_rows(report)
     ]
     with st.expander("What each category means, and its numbers"):
         columns = ("Category", "#Time", "#Share", "Of which", "Meaning")
@@ -192,7 +194,7 @@ def _ledger(report: charts.Report) -> None:
         st.html(markup.table("Ledger", columns, [*rows, total], wide=(3, 4)))
 
 
-def _parts(report: charts.Report, name: str) -> str:
+def _parts(report: Report, name: str) -> str:
     parts = report["parts"].get(name, {})
     return ", ".join(f"{plain(part)} {duration(ns)}" for part, ns in sorted(parts.items()) if ns)
 
@@ -203,18 +205,18 @@ def _timeline(data: RunData) -> None:
     st.header("Attempts", anchor=False)
     if report["attempt_list"]:
         _plot(
-            charts.attempts_lane(report, data.intervals, zone),
+            attempts.attempts_lane(report, data.intervals, zone),
             "attempts",
             "One row per attempt over time, coloured by ledger category.",
         )
-        if len(report["attempt_list"]) > charts.MOST_ROWS:
-            st.caption(f"The newest {charts.MOST_ROWS} of {count(report['attempts'])}.")
+        if len(report["attempt_list"]) > attempts.MOST_ROWS:
+            st.caption(f"The newest {attempts.MOST_ROWS} of {count(report['attempts'])}.")
     else:
         st.caption("No attempt has been seen yet.")
     st.header("Steps", anchor=False)
     if data.points:
         _plot(
-            charts.steps_over_time(report, data.points, zone),
+            steps.steps_over_time(report, data.points, zone),
             "steps",
             "Completed steps over time; every rollback is a fall.",
         )
@@ -224,13 +226,13 @@ def _timeline(data: RunData) -> None:
         st.caption(f"Times in {zone}.")
 
 
-def _recovery(report: charts.Report) -> None:
+def _recovery(report: Report) -> None:
     left, right = st.columns(2, gap="large")
     with left:
         st.header("Rollback distance", anchor=False)
         if any(one["rollback_steps"] is not None for one in report["incidents"]):
             _plot(
-                charts.rollback_distance(report),
+                recovery.rollback_distance(report),
                 "rollback",
                 "Steps thrown away by each incident.",
             )
@@ -240,9 +242,9 @@ def _recovery(report: charts.Report) -> None:
             st.caption("No incident so far: nothing was rolled back.")
     with right:
         st.header("Checkpoint freshness", anchor=False)
-        if charts.freshness(report):
+        if checkpoints.freshness(report):
             _plot(
-                charts.checkpoint_freshness(report, reader.zone()),
+                checkpoints.checkpoint_freshness(report, reader.zone()),
                 "freshness",
                 "Age of the newest durable checkpoint over time.",
             )
@@ -266,7 +268,7 @@ def _recovery(report: charts.Report) -> None:
         _incidents(report)
 
 
-def _incidents(report: charts.Report) -> None:
+def _incidents(report: Report) -> None:
     st.header("Incidents", anchor=False)
     columns = (
         "#No.",
@@ -305,7 +307,7 @@ def _suspect(incident: Mapping[str, Any]) -> str:
     return str(incident["suspect_node"] or "none")
 
 
-def _problems(report: charts.Report) -> None:
+def _problems(report: Report) -> None:
     st.header("Data quality", anchor=False)
     if not report["problems"] and not report["dropped_events"] and not report["flags"]:
         st.caption("No event was dropped, and nothing in the events contradicts itself.")

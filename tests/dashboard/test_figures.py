@@ -7,14 +7,15 @@ from typing import Any
 import pytest
 
 from headway import metrics
-from headway.dashboard import charts, lanes
+from headway.dashboard import lanes
+from headway.dashboard.figures import attempts, checkpoints, ledger, recovery, steps
 from sample_run import SECOND, START, sample
 
 
 def test_the_waterfall_leads_from_elapsed_to_productive_and_sums_to_a_hundred_percent() -> None:
     report = sample(gap=5.0).report
 
-    bars = charts.waterfall(report).data[0]
+    bars = ledger.waterfall(report).data[0]
 
     assert bars.y[0] == "Elapsed  <b>100.0 %</b>"
     assert bars.y[-1].startswith("Productive")
@@ -31,14 +32,14 @@ def test_the_waterfall_shows_unattributed_even_where_there_is_none() -> None:
     report = sample().report
     assert report["categories"]["unattributed"] == 0
 
-    labels = charts.waterfall(report).data[0].y
+    labels = ledger.waterfall(report).data[0].y
 
     assert "Unattributed  <b>0.0 %</b>" in labels
     assert not any(label.startswith("Evaluation") for label in labels)
 
 
 def test_the_waterfall_takes_colours_and_definitions_from_the_contract() -> None:
-    bars = charts.waterfall(sample().report).data[0]
+    bars = ledger.waterfall(sample().report).data[0]
 
     for label, colour, hover in zip(bars.y, bars.marker.color, bars.hovertext, strict=True):
         for category in metrics.CATEGORIES.values():
@@ -54,7 +55,7 @@ def test_productive_time_that_no_checkpoint_holds_is_hatched() -> None:
         report["parts"]["productive"]["at_risk"],
     )
 
-    hatched = charts.waterfall(report).data[1]
+    hatched = ledger.waterfall(report).data[1]
 
     assert hatched.x[0] == pytest.approx(100 * at_risk / report["elapsed_ns"])
     assert hatched.base[0] + hatched.x[0] == pytest.approx(100 * productive / report["elapsed_ns"])
@@ -64,7 +65,7 @@ def test_a_users_own_category_is_drawn_under_its_name() -> None:
     report = sample().report
     report["categories"] |= {"custom:profiling": 3 * SECOND, "productive": 100 * SECOND}
 
-    labels = charts.waterfall(report).data[0].y
+    labels = ledger.waterfall(report).data[0].y
 
     assert any(label.startswith("profiling  ") for label in labels)
 
@@ -72,7 +73,7 @@ def test_a_users_own_category_is_drawn_under_its_name() -> None:
 def test_the_lane_draws_every_nanosecond_of_every_attempt_in_its_row() -> None:
     one = sample()
 
-    figure = charts.attempts_lane(one.report, one.intervals, UTC)
+    figure = attempts.attempts_lane(one.report, one.intervals, UTC)
 
     rows = {
         attempt["attempt"]: f"Attempt {attempt['number']}" for attempt in one.report["attempt_list"]
@@ -94,7 +95,7 @@ def test_the_lane_keeps_the_newest_rows_of_a_run_with_very_many_attempts() -> No
     one = sample(faults=tuple(range(26, 399, 4)))
     assert one.report["attempts"] > 90
 
-    figure = charts.attempts_lane(one.report, one.intervals, UTC)
+    figure = attempts.attempts_lane(one.report, one.intervals, UTC)
 
     rows = {row for trace in figure.data for row in trace.y}
     assert len(rows) == 40
@@ -102,12 +103,12 @@ def test_the_lane_keeps_the_newest_rows_of_a_run_with_very_many_attempts() -> No
 
 
 def test_time_between_attempts_is_drawn_in_the_row_of_the_attempt_it_led_to() -> None:
-    attempts = [{"attempt": "a", "start": 0}, {"attempt": "b", "start": 30}]
+    rows = [{"attempt": "a", "start": 0}, {"attempt": "b", "start": 30}]
 
     def between(start: int, end: int) -> dict[str, Any]:
         return {"attempt": None, "start": start, "end": end}
 
-    placed = lanes.in_rows(attempts, [between(20, 30), between(60, 70)])
+    placed = lanes.in_rows(rows, [between(20, 30), between(60, 70)])
 
     assert [one["attempt"] for one in placed] == ["b", "b"]
     assert lanes.in_rows([], [between(20, 30)]) == []
@@ -157,7 +158,7 @@ def test_a_rollback_is_a_fall_where_the_new_attempt_starts() -> None:
         {"time": 655, "step": 501, "attempt": "b"},
     ]
 
-    corners = charts.curve(report, points)
+    corners = steps.curve(report, points)
 
     assert corners == [(0, 0), (574, 574), (634, 574), (634, 500), (655, 501)]
 
@@ -165,16 +166,16 @@ def test_a_rollback_is_a_fall_where_the_new_attempt_starts() -> None:
 def test_the_step_curve_falls_once_per_rollback() -> None:
     one = sample()
 
-    steps = list(charts.steps_over_time(one.report, one.points, UTC).data[0].y)
+    done = list(steps.steps_over_time(one.report, one.points, UTC).data[0].y)
 
-    falls = [before - after for before, after in pairwise(steps) if after < before]
+    falls = [before - after for before, after in pairwise(done) if after < before]
     assert falls == [rollback["steps"] for rollback in one.report["rollbacks"]]
 
 
 def test_rollback_distances_are_the_reports() -> None:
     report = sample().report
 
-    bars = charts.rollback_distance(report).data[0]
+    bars = recovery.rollback_distance(report).data[0]
 
     assert list(bars.y) == [rollback["steps"] for rollback in report["rollbacks"]]
 
@@ -184,7 +185,7 @@ def test_an_incident_whose_rollback_is_not_known_yet_has_no_bar() -> None:
     first, *others = report["incidents"]
     incidents = [{**first, "rollback_steps": None, "rollback_ns": None}, *others]
 
-    bars = charts.rollback_distance({**report, "incidents": incidents}).data[0]
+    bars = recovery.rollback_distance({**report, "incidents": incidents}).data[0]
 
     assert list(bars.x) == [str(one["number"]) for one in others]
 
@@ -201,17 +202,17 @@ def test_freshness_is_a_saw_tooth_that_ends_at_the_end() -> None:
         ],
     }
 
-    assert charts.freshness(report) == [(10, 0), (30, 20), (30, 0), (35, 5)]
+    assert checkpoints.freshness(report) == [(10, 0), (30, 20), (30, 0), (35, 5)]
 
 
 def test_a_run_without_a_checkpoint_has_no_freshness() -> None:
-    assert charts.freshness({"as_of": 99, "end": None, "checkpoints": []}) == []
+    assert checkpoints.freshness({"as_of": 99, "end": None, "checkpoints": []}) == []
 
 
 def test_times_are_the_readers() -> None:
     one = sample()
     zone = timezone(timedelta(hours=2))
 
-    axis = charts.steps_over_time(one.report, one.points, zone).layout.xaxis
+    axis = steps.steps_over_time(one.report, one.points, zone).layout.xaxis
 
     assert axis.range[0] == "2025-11-29T18:34:08"

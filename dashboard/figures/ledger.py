@@ -1,0 +1,75 @@
+"""Where the time of a run went."""
+
+import plotly.graph_objects as go  # type: ignore[import-untyped]  # it ships no types
+
+from headway import metrics
+from headway.dashboard.figures.style import HORIZONTAL_BARS, Report, styled
+from headway.dashboard.palette import NEUTRAL
+from headway.wording import duration, percent
+
+
+def ledger_rows(report: Report) -> list[tuple[metrics.Category, int]]:
+    """Return the categories that hold time, in reading order, and always `unattributed`."""
+    times = report["categories"]
+    names = [*metrics.CATEGORIES, *sorted(set(times) - set(metrics.CATEGORIES))]
+    return [
+        (metrics.category(name), times.get(name, 0))
+        for name in names
+        if times.get(name, 0) or name in ("productive", "unattributed")
+    ]
+
+
+def waterfall(report: Report) -> go.Figure:
+    """Return the way from elapsed time down to productive time; the shares sum to 100 %."""
+    elapsed = report["elapsed_ns"]
+    rows = ledger_rows(report)
+    losses = [(category, ns) for category, ns in rows if category.name != "productive"]
+    productive = report["categories"].get("productive", 0)
+    labels, bases, widths, colours, hovers = [], [], [], [], []
+
+    def add(title: str, base: int, ns: int, colour: str, description: str) -> None:
+        labels.append(f"{title}  <b>{percent(ns / elapsed)}</b>")
+        bases.append(100 * base / elapsed)
+        widths.append(100 * ns / elapsed)
+        colours.append(colour)
+        hovers.append(f"<b>{title}</b><br>{duration(ns)}, {percent(ns / elapsed)}<br>{description}")
+
+    add("Elapsed", 0, elapsed, NEUTRAL, "The run's whole time, from its first evidence on.")
+    left = elapsed
+    for category, ns in losses:
+        left -= ns
+        add(category.title, left, ns, category.colour, category.description)
+    lasting = metrics.category("productive")
+    add(lasting.title, 0, productive, lasting.colour, lasting.description)
+    figure = go.Figure(
+        go.Bar(
+            name="Ledger",
+            y=labels,
+            base=bases,
+            x=widths,
+            marker_color=colours,
+            hovertext=hovers,
+            hovertemplate="%{hovertext}<extra></extra>",
+            **HORIZONTAL_BARS,
+        )
+    )
+    at_risk = report["parts"].get("productive", {}).get("at_risk", 0)
+    if at_risk:
+        figure.add_bar(
+            name="At risk",
+            y=[labels[-1]],
+            base=[100 * (productive - at_risk) / elapsed],
+            x=[100 * at_risk / elapsed],
+            marker_color=lasting.colour,
+            marker_pattern={"shape": "/", "fgcolor": "rgba(255,255,255,0.75)", "size": 6},
+            hovertext=[
+                f"<b>{lasting.title}, at risk</b><br>{duration(at_risk)}, "
+                f"{percent(at_risk / elapsed)}<br>No durable checkpoint holds these steps yet."
+            ],
+            hovertemplate="%{hovertext}<extra></extra>",
+            **HORIZONTAL_BARS,
+        )
+    styled(figure, 30 * len(labels) + 60, barmode="overlay", bargap=0.25)
+    figure.update_yaxes(autorange="reversed", showgrid=False, fixedrange=True)
+    figure.update_xaxes(range=[0, 100], ticksuffix=" %", fixedrange=True, nticks=6)
+    return figure
