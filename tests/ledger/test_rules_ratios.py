@@ -139,6 +139,32 @@ def test_rule_27_requested_gpus_weigh_the_queue_and_an_elastic_run_by_what_it_as
     assert asked == {"productive": 800 + 400, "down": 800, "restart": 40, "spare": 4 * 110}
 
 
+def test_rule_27_gpu_time_of_two_parts_is_that_of_the_whole():
+    text = """
+        0        allocation 4
+        0        attempt A launcher world=4
+        0-100    steps 1-100
+        100      exit code=1 by=itself
+        100      allocation 6
+        110      attempt B launcher world=4
+        120      resumed 50
+        120-200  steps 51-130
+    """
+    found = book(text, 200)
+    first = in_seconds(found.gpu_time(end=at(105)))
+    second = in_seconds(found.gpu_time(start=at(105)))
+    assert first == {
+        "productive": 200,
+        "rolled_back": 200,
+        "down": 20,
+        "spare": 10,
+    }
+    assert second["productive"] == 320
+    whole = in_seconds(found.gpu_time())
+    assert whole == {name: first.get(name, 0) + second.get(name, 0) for name in first | second}
+    assert not any(found.gpu_time(start=at(300), end=at(400)).values())
+
+
 def test_an_attempt_that_is_still_starting_is_no_failed_start():
     text = "0 attempt A launcher\n10 phase model\n"
     assert book(text, 20).failed_starts == 0

@@ -166,15 +166,24 @@ class Ledger:
         held = self.book.held.at(self.closed_at)
         return held if held else self._world(self.closed_at)
 
-    def gpu_time(self, weight: Literal["held", "requested"] = "held") -> Mapping[str, int]:
+    def gpu_time(
+        self,
+        weight: Literal["held", "requested"] = "held",
+        start: int | None = None,
+        end: int | None = None,
+    ) -> Mapping[str, int]:
         """GPU-ns per category, weighted by GPUs; `spare` is what no rank uses (rule 27).
 
-        Until the first allocation event the world size is the weight.
+        Between two times in UTC ns, by default of the whole run. Until the first allocation event
+        the world size is the weight.
         """
+        start = self.start if start is None else max(start, self.start)
+        end = self.closed_at if end is None else min(end, self.closed_at)
         weights = self.book.held if weight == "held" else self.book.requested
-        edges = {self.start, self.closed_at, *weights.times}
-        edges |= {attempt.begin for attempt in self.book.attempts}
-        cuts = [edge for edge in sorted(edges) if self.start <= edge <= self.closed_at]
+        begins = self._attempt_begins
+        edges = {start, end, *weights.times}
+        edges.update(begins[bisect_left(begins, start) : bisect_right(begins, end)])
+        cuts = [edge for edge in sorted(edges) if start <= edge <= end]
         found = Counter(dict.fromkeys((*CATEGORIES, SPARE.name), 0))
         for begin, finish in pairwise(cuts):
             world, known = self._world(begin), weights.at(begin)
