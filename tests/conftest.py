@@ -1,6 +1,8 @@
 """What holds for every test."""
 
 import os
+import sys
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -18,3 +20,11 @@ def _own_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in list(os.environ):
         if name.startswith("HEADWAY_"):
             monkeypatch.delenv(name)
+
+
+@pytest.fixture(autouse=True)
+def _own_main_module() -> Iterator[None]:
+    """Take back `__main__`, which Streamlit's tests replace: a process started later imports it."""
+    before = sys.modules["__main__"]
+    yield
+    sys.modules["__main__"] = before

@@ -97,7 +97,7 @@ def test_a_hang_is_found_by_the_section_that_the_step_opened(tmp_path: Path, ver
     )
 
     # Rank 1 hangs between two steps; rank 0 waits for it in the next.
-    assert "Section 'step' has been open for 12" in found.output
+    assert "Section 'step' has been open for" in found.output
     unwatched(found, 2)
     restarted(found)
     guarded = {
