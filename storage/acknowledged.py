@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from headway.events import Envelope
-from headway.sequences import SequenceSet
+from headway.sequences import SequenceSet, Source
 
 _LOG = logging.getLogger(__name__)
 
@@ -23,7 +23,7 @@ SUFFIX = ".acknowledged"
 """What follows the database's name in the name of this file."""
 _WAL_SUFFIX = ".wal"
 
-Acknowledged = Mapping[tuple[str | None, str], SequenceSet]
+Acknowledged = Mapping[Source, SequenceSet]
 """Sequence numbers by run and producer."""
 
 
@@ -97,18 +97,18 @@ def acknowledged(database: Path) -> Acknowledged:
         lines = journal_path(database).read_bytes().splitlines()
     except FileNotFoundError:
         return {}
-    found: dict[tuple[str | None, str], SequenceSet] = {}
+    found: dict[Source, SequenceSet] = {}
     for line in lines:
         for run, producer, first, last in _entries(line):
             found.setdefault((run, producer), SequenceSet()).add(first, last)
     return found
 
 
-def lost(noted: Acknowledged, stored: Mapping[str, SequenceSet]) -> list[Lost]:
+def lost(noted: Acknowledged, stored: Acknowledged) -> list[Lost]:
     """Return what was noted as acknowledged and is not stored."""
     found = []
     for (run, producer), numbers in noted.items():
-        known = stored.get(producer, SequenceSet())
+        known = stored.get((run, producer), SequenceSet())
         missing = [gap for first, last in numbers for gap in known.missing(first, last)]
         if missing:
             found.append(Lost(run=run, producer=producer, ranges=tuple(missing)))
@@ -116,7 +116,7 @@ def lost(noted: Acknowledged, stored: Mapping[str, SequenceSet]) -> list[Lost]:
 
 
 def _line(stored: Iterable[Envelope]) -> bytes:
-    noted: dict[tuple[str | None, str], SequenceSet] = {}
+    noted: dict[Source, SequenceSet] = {}
     for envelope in stored:
         numbers = noted.setdefault((envelope.run, envelope.producer), SequenceSet())
         numbers.add(envelope.first_sequence, envelope.last_sequence)

@@ -11,7 +11,7 @@ from typing import Any
 
 from headway import wire
 from headway.events import Envelope
-from headway.sequences import SequenceSet
+from headway.sequences import SequenceSet, Source
 from headway.storage.copying import exported, rows_of
 from headway.storage.rows import from_values
 from headway.storage.store import EventStore, Quarantined
@@ -52,10 +52,10 @@ def import_folder(store: EventStore, folder: Path) -> Imported:
             duplicate += appended.num_duplicate
         for rows in rows_of(files[QUARANTINE]):
             store.append([], [_quarantined(row) for row in rows])
-        known: dict[str, SequenceSet] = {}
+        known: dict[Source, SequenceSet] = {}
         for rows in rows_of(files[INTERVALS]):
             for row in rows:
-                ranges = known.setdefault(row["producer"], SequenceSet())
+                ranges = known.setdefault((row["run"], row["producer"]), SequenceSet())
                 ranges.add(row["first_sequence"], row["last_sequence"])
         store.know(known)
         derived = sum(

@@ -10,6 +10,9 @@ from typing import Any
 
 import duckdb
 
+_WITHOUT_RUN = "(SELECT DISTINCT e.run, i.* FROM intervals i JOIN events e USING (producer))"
+"""The numbers of an older schema, which kept them by producer alone."""
+
 
 def look(path: str, producers: list[str]) -> dict[str, Any]:
     """Return the tables, the schema and the stored sequence numbers of some producers.
@@ -24,9 +27,11 @@ def look(path: str, producers: list[str]) -> dict[str, Any]:
             versions = _rows(connection, "SELECT version_num FROM alembic_version")
         intervals: list[tuple[Any, ...]] = []
         if "intervals" in tables and producers:
+            columns = [name for name, *_ in _rows(connection, "DESCRIBE intervals")]
+            held = "intervals" if "run" in columns else _WITHOUT_RUN
             intervals = _rows(
                 connection,
-                "SELECT producer, first_sequence, last_sequence FROM intervals "
+                f"SELECT run, producer, first_sequence, last_sequence FROM {held} "  # noqa: S608  # ours
                 "WHERE producer IN (SELECT unnest(?))",
                 producers,
             )

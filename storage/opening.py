@@ -22,7 +22,7 @@ from typing import Any
 
 import duckdb
 
-from headway.sequences import SequenceSet
+from headway.sequences import SequenceSet, Source
 from headway.storage import migrations
 from headway.storage.acknowledged import Lost, acknowledged, journal_path, lost
 from headway.storage.store import StoreError
@@ -308,10 +308,10 @@ def _head(path: Path) -> bytes | None:
         return None
 
 
-def _sets(rows: Sequence[tuple[str, int, int]]) -> dict[str, SequenceSet]:
-    found: dict[str, SequenceSet] = {}
-    for producer, first, last in rows:
-        found.setdefault(producer, SequenceSet()).add(first, last)
+def _sets(rows: Sequence[tuple[str | None, str, int, int]]) -> dict[Source, SequenceSet]:
+    found: dict[Source, SequenceSet] = {}
+    for run, producer, first, last in rows:
+        found.setdefault((run, producer), SequenceSet()).add(first, last)
     return found
 
 

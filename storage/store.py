@@ -13,12 +13,24 @@ from pathlib import Path
 from typing import Self
 
 import sqlalchemy
-from sqlalchemy import URL, ColumnClause, Connection, Engine, column, delete, select, table, update
+from sqlalchemy import (
+    URL,
+    ColumnClause,
+    Connection,
+    Engine,
+    and_,
+    column,
+    delete,
+    select,
+    table,
+    tuple_,
+    update,
+)
 from sqlalchemy.exc import DBAPIError
 
 from headway import wire
 from headway.events import Envelope
-from headway.sequences import SequenceSet
+from headway.sequences import SequenceSet, Source
 from headway.storage import copying
 from headway.storage.acknowledged import Journal
 from headway.storage.event_columns import event_table
@@ -77,7 +89,7 @@ class EventStore:
         self._engine = engine
         self._journal = journal
         self._stored = self._read_intervals()
-        self._unsure: tuple[Sequence[Envelope], Mapping[str, SequenceSet]] | None = None
+        self._unsure: tuple[Sequence[Envelope], Mapping[Source, SequenceSet]] | None = None
         self._untold: list[Envelope] = []
         self._opening = uuid.uuid4().hex[:12]
         self._num_commits = 0
@@ -166,15 +178,15 @@ class EventStore:
         """
         journal = self._writing()
         self._clear_up()
-        changed: dict[str, SequenceSet] = {}
+        changed: dict[Source, SequenceSet] = {}
         kept: list[Envelope] = []
         num_received = num_stored = 0
         for envelope in envelopes:
-            producer = envelope.producer
-            if producer not in changed:
+            source = envelope.run, envelope.producer
+            if source not in changed:
                 # A copy: where the transaction fails, the set of what is stored must not change.
-                changed[producer] = SequenceSet(self._stored.get(producer, ()))
-            known = changed[producer]
+                changed[source] = SequenceSet(self._stored.get(source, ()))
+            known = changed[source]
             num_received += envelope.last_sequence - envelope.first_sequence + 1
             for first, last in known.missing(envelope.first_sequence, envelope.last_sequence):
                 kept.append(wire.trim(envelope, first, last))
@@ -222,17 +234,17 @@ class EventStore:
             self._engine.dispose()
             raise StoreError(f"nothing can be written: {error.orig}") from error
 
-    def know(self, intervals: Mapping[str, SequenceSet]) -> None:
-        """Note sequence numbers as stored, by producer: their records came and expired elsewhere.
+    def know(self, intervals: Mapping[Source, SequenceSet]) -> None:
+        """Note sequence numbers as stored, by source: their records came and expired elsewhere.
 
         Raises:
             StoreError: nothing was noted.
         """
-        changed: dict[str, SequenceSet] = {}
-        for producer, ranges in intervals.items():
-            changed[producer] = SequenceSet(self._stored.get(producer, ()))
+        changed: dict[Source, SequenceSet] = {}
+        for source, ranges in intervals.items():
+            changed[source] = SequenceSet(self._stored.get(source, ()))
             for first, last in ranges:
-                changed[producer].add(first, last)
+                changed[source].add(first, last)
         try:
             with self._engine.begin() as connection:
                 _replace_intervals(connection, changed)
@@ -317,29 +329,36 @@ class EventStore:
             raise StoreError(f"the database cannot be read now: {error.orig}") from error
         self._unsure = None
         self._stored = stored
-        if any(list(stored.get(name, ())) != list(known) for name, known in changed.items()):
+        if any(list(stored.get(source, ())) != list(known) for source, known in changed.items()):
             return False
         self._untold += kept
         return True
 
-    def _read_intervals(self) -> dict[str, SequenceSet]:
+    def _read_intervals(self) -> dict[Source, SequenceSet]:
         statement = select(INTERVALS).order_by(INTERVALS.c.producer, INTERVALS.c.first_sequence)
-        found: dict[str, SequenceSet] = {}
+        found: dict[Source, SequenceSet] = {}
         with self._engine.connect() as connection:
             for row in connection.execute(statement):
-                known = found.setdefault(row.producer, SequenceSet())
+                known = found.setdefault((row.run, row.producer), SequenceSet())
                 known.add(row.first_sequence, row.last_sequence)
         return found
 
 
-def _replace_intervals(connection: Connection, changed: Mapping[str, SequenceSet]) -> None:
-    connection.execute(delete(INTERVALS).where(INTERVALS.c.producer.in_(changed)))
+def _replace_intervals(connection: Connection, changed: Mapping[Source, SequenceSet]) -> None:
+    of_none = [producer for run, producer in changed if run is None]
+    of_runs = [source for source in changed if source[0] is not None]
+    source = tuple_(INTERVALS.c.run, INTERVALS.c.producer)
+    if of_none:
+        same = and_(INTERVALS.c.run.is_(None), INTERVALS.c.producer.in_(of_none))
+        connection.execute(delete(INTERVALS).where(same))
+    if of_runs:
+        connection.execute(delete(INTERVALS).where(source.in_(of_runs)))
     insert(
         connection,
         INTERVALS,
         [
-            {"producer": producer, "first_sequence": first, "last_sequence": last}
-            for producer, known in changed.items()
+            {"run": run, "producer": producer, "first_sequence": first, "last_sequence": last}
+            for (run, producer), known in changed.items()
             for first, last in known
         ],
     )

@@ -44,12 +44,13 @@ EVENTS = Table(
     Column("name", Text, nullable=False, comment="Wire name of the event."),
     Column("fields", Text, nullable=False, comment="Fields of the event as JSON, without packed."),
     Column("packed", LargeBinary, comment="Packed step records, see `headway.step_blocks`."),
-    comment="Every stored record, once per producer and sequence number.",
+    comment="Every stored record, once per run, producer and sequence number.",
 )
 
 INTERVALS = Table(
     "intervals",
     METADATA,
+    Column("run", Text, comment="Run of the records; null where they are about none."),
     Column("producer", Text, nullable=False, comment="Producer whose records are stored."),
     Column("first_sequence", BigInteger, nullable=False, comment="First record of a full range."),
     Column("last_sequence", BigInteger, nullable=False, comment="Last record of the range."),

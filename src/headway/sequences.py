@@ -7,6 +7,10 @@ and the ledger idempotent.
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 
+Source = tuple[str | None, str]
+"""A run and a producer, whose records are numbered: a number is known of both together, so that
+nobody who may write to one run can make the records of another look known. None is no run."""
+
 
 class SequenceSet:
     """A set of sequence numbers, held as inclusive ranges."""

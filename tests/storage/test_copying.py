@@ -150,7 +150,7 @@ def test_a_backup_taken_while_events_arrive_is_a_moment_between_two_commits(
     for path in paths:
         found = content(path)
         told = [row for row in found["events"] if row[0] == "ef" * 16]
-        held = [row[1:] for row in found["intervals"] if row[0] == "ef" * 16]
+        held = [row[2:] for row in found["intervals"] if row[1] == "ef" * 16]
         assert held == ([(1, 100 * len(told))] if told else [])
 
 

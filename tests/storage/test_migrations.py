@@ -89,6 +89,29 @@ def differences(connection: sqlalchemy.Connection) -> list[object]:
     return list(compare_metadata(context, METADATA))
 
 
+def test_each_run_and_node_of_a_producer_keeps_the_numbers_known_before(engine: Engine) -> None:
+    with engine.begin() as connection:
+        migrate(connection, to="0002")
+        connection.exec_driver_sql(
+            "INSERT INTO events (producer, run, name, fields) VALUES "
+            "('a', 'one', 'x', ''), ('a', 'one', 'x', ''), "
+            "('a', NULL, 'x', ''), ('b', 'two', 'x', '')"
+        )
+        connection.exec_driver_sql(
+            "INSERT INTO intervals VALUES ('a', 1, 7), ('a', 9, 9), ('b', 1, 2), ('expired', 1, 5)"
+        )
+        migrate(connection)
+        found = connection.exec_driver_sql("SELECT * FROM intervals ORDER BY ALL").fetchall()
+    assert [tuple(row) for row in found] == [
+        ("one", "a", 1, 7),
+        ("one", "a", 9, 9),
+        ("two", "b", 1, 2),
+        (None, "a", 1, 7),
+        (None, "a", 9, 9),
+        (None, "expired", 1, 5),
+    ]
+
+
 def test_an_empty_file_gets_the_declared_tables_with_their_comments(engine: Engine) -> None:
     with engine.begin() as connection:
         migrate(connection)

@@ -292,6 +292,17 @@ def test_a_full_disk_leaves_a_damaged_log_as_it_is(
     assert recover(database) is not None
 
 
+def test_the_journal_of_an_older_schema_is_compared_with_its_producers(tmp_path: Path) -> None:
+    database = tmp_path / "events.duckdb"
+    schema = Path(__file__).parents[1] / "data" / "storage" / "schema_0002.sql"
+    with duckdb.connect(str(database)) as engine:
+        engine.execute(schema.read_text(encoding="utf-8"))
+    journal_path(database).write_text(f'[["llama-1","{PRODUCER}",1,7]]\n', encoding="utf-8")
+    assert probe(database).lost == ()
+    journal_path(database).write_text(f'[["llama-1","{PRODUCER}",1,8]]\n', encoding="utf-8")
+    assert [item.ranges for item in probe(database).lost] == [((8, 8),)]
+
+
 def test_a_journal_that_was_cut_or_overwritten_says_what_it_still_knows(database: Path) -> None:
     journal = journal_path(database)
     lines = journal.read_bytes()

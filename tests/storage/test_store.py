@@ -116,6 +116,18 @@ def test_gaps_are_counted_until_they_are_filled(store: EventStore) -> None:
     assert store.num_gaps == 0
 
 
+def test_a_producers_numbers_of_one_run_say_nothing_about_another_run(tmp_path: Path) -> None:
+    path = tmp_path / "events.duckdb"
+    of_other_runs = [steps(1, 10, run="other-1"), record(1, Note(text=""), run=None)]
+    counts = []
+    for _ in range(2):  # the second time by what the file says
+        store = EventStore.open(path)
+        counts += [store.append(told).num_stored for told in (of_other_runs, PRODUCED)]
+        assert store.num_gaps == 0
+        store.close()
+    assert counts == [11, 60, 0, 0]
+
+
 def test_a_quarantined_record_is_kept_once_with_its_reason(store: EventStore) -> None:
     item = Quarantined(received=7, reason="unknown event 'x'", raw=json.dumps({"a": 1}))
     store.append([], [item, item])
