@@ -5,10 +5,10 @@ import time
 from collections import deque
 
 from headway.events import Fault, RestartBudget, RestartPhase, StopAnnounced
-from headway.exporter.launcher import lines, statements
 from headway.exporter.launcher.channel import Channel, Measured, WorkerEnded, WorkerStarted
 from headway.exporter.launcher.ranks import Ranks
 from headway.exporter.launcher.telling import CREDIBLE, Telling, monotonic_of
+from headway.launcher_log import lines, statements
 
 _SECOND = 1_000_000_000
 _GRACE = 900 * _SECOND

@@ -23,8 +23,8 @@ from headway.exporter.launcher.left_files import LeftFiles
 from headway.exporter.launcher.oom_log import OomLog
 from headway.exporter.launcher.ranks import RankProcess, Ranks
 from headway.exporter.launcher.telling import Telling
+from headway.exporter.node.witness import Witness
 from headway.exporter.oom import OomEvidence
-from headway.exporter.witness import Witness
 
 _log = logging.getLogger(__name__)
 

@@ -8,10 +8,10 @@ import logging
 import time
 from collections.abc import Iterator
 
-from headway.exporter.journal_source import JOURNAL
-from headway.exporter.kernel_choices import choices, end_of, open_source
-from headway.exporter.kernel_log import OFF
-from headway.exporter.kernel_sources import Source
+from headway.exporter.kernel.choices import choices, end_of, open_source
+from headway.exporter.kernel.journal import JOURNAL
+from headway.exporter.kernel.log import OFF
+from headway.exporter.kernel.sources import Source
 from headway.kernel_log.oom import OomKill, oom_kill
 
 _log = logging.getLogger(__name__)

@@ -16,8 +16,8 @@ from pathlib import Path
 from headway.exporter.ends import MARK, Parent
 from headway.exporter.launcher.process_end import exit_code
 from headway.exporter.oom import kill_counter
-from headway.exporter.spool import SpoolReader, Status
-from headway.exporter.spool_layout import HEADER, Producer
+from headway.exporter.spooling.layout import HEADER, Producer
+from headway.exporter.spooling.reader import SpoolReader, Status
 
 _ERROR_FILE = re.compile(r"(.+)/(attempt|cycle)_(\d{1,9})/(\d{1,9})/error\.json")
 

@@ -14,7 +14,7 @@ import termios
 import threading
 from collections.abc import Callable
 
-from headway.exporter.launcher.lines import LONGEST, MARKS
+from headway.launcher_log.lines import LONGEST, MARKS
 
 _log = logging.getLogger(__name__)
 

@@ -21,7 +21,7 @@ from headway.exporter.launcher.entering import entered
 from headway.exporter.launcher.observer import Observer
 from headway.exporter.launcher.oom_log import OomLog
 from headway.exporter.launcher.shipping_thread import ShippingThread
-from headway.exporter.spool_layout import spool_folder
+from headway.exporter.spooling.layout import spool_folder
 from headway.logs import formatter, level_of
 from headway.settings import AgentSettings
 

@@ -8,13 +8,13 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from headway.exporter.agent_lock import OtherAgentError, only_agent, remove_marker, renew_marker
-from headway.exporter.spool import spools
+from headway.exporter.agent.lock import OtherAgentError, only_agent, remove_marker, renew_marker
+from headway.exporter.spooling.reader import spools
 from headway.settings import AgentSettings, SettingError
 
 if TYPE_CHECKING:
-    from headway.exporter.agent import Agent
-    from headway.exporter.node_metrics import NodeMetrics
+    from headway.exporter.agent.agent import Agent
+    from headway.exporter.node.metrics import NodeMetrics
 
 _log = logging.getLogger(__name__)
 
@@ -103,7 +103,7 @@ class ShippingThread:
 
     def _await(self) -> None:
         """Wait until nobody ships the folder any more, or the command is over; then claim it."""
-        import headway.exporter.agent  # noqa: F401  # too slow for the moment when it is needed
+        import headway.exporter.agent.agent  # noqa: F401  # too slow for the moment when it is needed
 
         last_seen = time.monotonic()
         while not self._is_ours:
@@ -127,7 +127,7 @@ class ShippingThread:
         """Return how many records the collector has taken or refused so far."""
         if self._metrics is None:
             return 0
-        from headway.exporter.node_metrics import REFUSED, SHIPPED
+        from headway.exporter.node.metrics import REFUSED, SHIPPED
 
         return self._metrics.counters[SHIPPED] + self._metrics.counters[REFUSED]
 
@@ -153,10 +153,10 @@ class ShippingThread:
 
     def _ship(self) -> None:
         # Slow to import: the command does not wait for it.
-        from headway.exporter.agent import Agent
-        from headway.exporter.agent_service import check
-        from headway.exporter.metrics_server import MetricsServer
-        from headway.exporter.node_metrics import NodeMetrics
+        from headway.exporter.agent.agent import Agent
+        from headway.exporter.agent.service import check
+        from headway.exporter.node.metrics import NodeMetrics
+        from headway.exporter.node.metrics_server import MetricsServer
 
         check(self._settings)
         metrics = NodeMetrics(self._folder)

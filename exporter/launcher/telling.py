@@ -5,7 +5,7 @@ from collections import deque
 
 from headway.events import Event
 from headway.exporter.launcher.ranks import RankProcess, Ranks
-from headway.exporter.witness import Witness
+from headway.exporter.node.witness import Witness
 
 _MOST = 10_000
 """Events that are kept until a rank shows of which run they are."""

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headway.exporter.launcher import lines
-from headway.exporter.launcher.lines import parse
-from headway.exporter.launcher.statements import (
+from headway.launcher_log import lines
+from headway.launcher_log.lines import parse
+from headway.launcher_log.statements import (
     Cancelled,
     Closing,
     Exhausted,

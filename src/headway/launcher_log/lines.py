@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable
 from datetime import UTC, datetime
 
-from headway.exporter.launcher.statements import (
+from headway.launcher_log.statements import (
     Cancelled,
     Closing,
     Exhausted,
