@@ -1,8 +1,10 @@
 """What holds for every test."""
 
 import os
+import shutil
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -11,7 +13,33 @@ from hypothesis import HealthCheck, settings
 settings.register_profile(
     "headway", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True
 )
+settings.register_profile("fast", settings.get_profile("headway"), max_examples=20)
 settings.load_profile("headway")
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _one_empty_database(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Begin each new store as a copy of one that was made: its tables and 300 comments take long.
+
+    Opening is not cut short: the copy is opened like any database.
+    """
+    module = sys.modules.get("headway.storage.store")
+    if module is None:  # no test of this session has a store
+        yield
+        return
+    store = module.EventStore
+    real, made = store.open, tmp_path_factory.mktemp("database") / "empty.duckdb"
+
+    def open_copy(path: Path) -> object:
+        if not made.exists():
+            real(made).close()
+        if not path.exists() and path.parent.is_dir():
+            shutil.copyfile(made, path)
+        return real(path)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(store, "open", open_copy)
+        yield
 
 
 @pytest.fixture(autouse=True)

@@ -37,6 +37,7 @@ def test_the_probes_have_their_expected_ledgers(name: str) -> None:
         assert ledger.failed_starts == RESTARTS[name][1]
 
 
+@pytest.mark.slow
 def test_a_dead_rank_whose_peers_notice_after_a_minute() -> None:
     run = Scenario("one-1")
     ranks = (0, 1, 2, 3)
@@ -71,6 +72,7 @@ def test_a_dead_rank_whose_peers_notice_after_a_minute() -> None:
     assert ledger.rollbacks == [("b", 74)]
 
 
+@pytest.mark.slow
 def test_a_preemption_with_a_save_and_an_hour_in_the_queue() -> None:
     run = Scenario("two-1")
     run.event(0, Allocation(gpus_held=4))
@@ -101,6 +103,7 @@ def test_a_preemption_with_a_save_and_an_hour_in_the_queue() -> None:
     assert ledger.rollbacks == []
 
 
+@pytest.mark.slow
 def test_a_torn_checkpoint_under_a_launcher() -> None:
     run = Scenario("three-1")
     run.start("a", 0)

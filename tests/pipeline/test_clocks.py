@@ -166,7 +166,10 @@ def restarted(one: Node, two: Node, collector: Collector) -> None:
 @pytest.mark.parametrize("story", [live, late, restarted])
 @pytest.mark.parametrize(
     ("one_ahead", "two_ahead"),
-    [(0, 0), (-60, 540), (600, 0), (0.5, 0.2)],
+    [
+        (-60, 540),
+        *(pytest.param(*ahead, marks=pytest.mark.slow) for ahead in ((0, 0), (600, 0), (0.5, 0.2))),
+    ],
 )
 def test_nodes_whose_clocks_disagree_give_the_true_ledger(
     world: World,

@@ -102,6 +102,7 @@ def test_an_answer_is_cut_at_its_limit_and_says_so(store: EventStore) -> None:
     assert (empty.table.num_rows, empty.truncated) == (0, False)
 
 
+@pytest.mark.slow
 def test_an_answer_of_too_many_bytes_is_cut_too(store: EventStore) -> None:
     wide = (
         "SELECT string_agg(md5(r.range::TEXT)) FROM range(3000) r, range(3000) o GROUP BY o.range"

@@ -65,7 +65,9 @@ def deliveries(draw: st.DrawFn) -> list[list[Envelope]]:
 
 
 @settings(
-    deadline=None, max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    deadline=None,
+    max_examples=settings.default.max_examples // 4,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(batches=deliveries())
 def test_any_delivery_of_a_producers_records_stores_each_of_them_once(
