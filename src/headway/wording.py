@@ -74,6 +74,35 @@ def counted(n: int | None, noun: str, plural: str | None = None) -> str:
     return f"{count(n)} {noun if n == 1 else plural or noun + 's'}"
 
 
+def size(amount: int | None) -> str:
+    """Return bytes as people read them, in powers of 1,000: `340 B`, `5.4 MB`, `2.1 TB`."""
+    if amount is None:
+        return UNKNOWN
+    unit, rest = "B", float(amount)
+    for larger in ("kB", "MB", "GB", "TB", "PB"):
+        if rest < 999.5:
+            break
+        unit, rest = larger, rest / 1_000
+    return f"{rest:.0f} {unit}" if unit == "B" or rest >= 99.95 else f"{rest:.1f} {unit}"
+
+
+def gpu_hours(gpu_ns: int | None) -> str:
+    """Return GPU time in GPU-hours: `0 GPU-h`, `< 0.1 GPU-h`, `3.4 GPU-h`, `12,345 GPU-h`."""
+    if gpu_ns is None:
+        return UNKNOWN
+    hours = gpu_ns / (3_600 * _SECOND)
+    if gpu_ns and hours < 0.05:
+        return "< 0.1 GPU-h"
+    return f"{hours:.1f} GPU-h" if 0 < hours < 99.95 else f"{hours:,.0f} GPU-h"
+
+
+def money(amount: float | None, currency: str) -> str:
+    """Return an amount of money: `12,345 EUR`; below 100 with two decimals."""
+    if amount is None:
+        return UNKNOWN
+    return f"{amount:,.0f} {currency}" if amount >= 100 else f"{amount:.2f} {currency}"
+
+
 def plain(name: str) -> str:
     """Return a declared word for people: `in_process` reads `in process`."""
     return name.replace("_", " ")

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 
-from headway.events import GpuPresent
+from headway.events import GpuPresent, GpuXid, Health
 from headway.fleet.cordon import cordon_commands
 from headway.fleet.rates import Rate, rate_of
 from headway.fleet.stays import Charge, Stay, Stretch, joined
@@ -30,6 +30,35 @@ REPEATED = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """The newest result of one health check of a node, and when it was told (UTC ns).
+
+    A check tells again only what changed, so that the newest result still holds.
+    """
+
+    check: str
+    state: str
+    detail: str | None
+    told: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FaultSeen:
+    """One kind of GPU fault on one GPU of a node, of one class and by one policy.
+
+    `told` are its records, each with its time in UTC ns and how many lines it stands for; `gpu` is
+    None where no record names it. `code` is the Xid's number.
+    """
+
+    name: str
+    code: int | None
+    classification: str
+    policy: str
+    gpu: str | None
+    told: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class GpuHistory:
     """One GPU of a node: its faults, by class and name, and the incidents it is to blame for.
 
@@ -38,6 +67,7 @@ class GpuHistory:
 
     device: str
     address: str | None = None
+    product: str | None = None
     faults: int = 0
     classes: Mapping[str, int] = field(default_factory=dict)
     names: tuple[str, ...] = ()
@@ -51,7 +81,8 @@ class GpuHistory:
 class NodeHistory:
     """One node: how often it failed and at which rate, what that cost, and each of its GPUs.
 
-    `failures` are all, the rate counts those while a run was there.
+    `failures` are all, the rate counts those while a run was there; `failure_times` and `presence`,
+    when they were and when runs were there, are UTC ns.
     """
 
     node: str
@@ -64,6 +95,10 @@ class NodeHistory:
     loss: Loss
     last_failure: int | None
     gpus: tuple[GpuHistory, ...]
+    failure_times: tuple[int, ...] = ()
+    presence: tuple[Stretch, ...] = ()
+    faults: tuple[FaultSeen, ...] = ()
+    checks: tuple[Check, ...] = ()
 
     @property
     def repeats(self) -> bool:
@@ -105,6 +140,10 @@ def node_history(
         loss=sum((charge.loss for charge in charges), Loss()),
         last_failure=failures[-1] if failures else None,
         gpus=_gpus(events, findings, charges, now),
+        failure_times=tuple(failures),
+        presence=tuple(presence),
+        faults=_faults_seen(findings),
+        checks=_checks(events),
     )
 
 
@@ -131,6 +170,35 @@ def _findings(events: Sequence[Stamped]) -> list[Finding]:
     ]
 
 
+def _faults_seen(findings: Iterable[Finding]) -> tuple[FaultSeen, ...]:
+    found: dict[tuple[str, str, str, str | None], list[Finding]] = defaultdict(list)
+    for one in findings:
+        found[one.name, one.classification, one.policy, one.gpu].append(one)
+    return tuple(
+        FaultSeen(
+            name=name,
+            code=own[0].record.code if isinstance(own[0].record, GpuXid) else None,
+            classification=classification,
+            policy=policy,
+            gpu=gpu,
+            told=tuple((one.fact.time, one.times) for one in own),
+        )
+        for (name, classification, policy, gpu), own in found.items()
+    )
+
+
+def _checks(events: Sequence[Stamped]) -> tuple[Check, ...]:
+    """Return the newest result of each check; `events` are in order of time."""
+    found: dict[str, Check] = {}
+    for fact in events:
+        record = fact.envelope.event
+        if isinstance(record, Health):
+            found[record.check] = Check(
+                check=record.check, state=record.state, detail=record.detail, told=fact.time
+            )
+    return tuple(found[name] for name in sorted(found))
+
+
 def _during(presence: Sequence[Stretch], time: int) -> bool:
     """Whether a failure fell into a run, or so close to one that an incident may blame it."""
     return any(one.start - BEFORE <= time <= one.end + AFTER for one in presence)
@@ -151,21 +219,23 @@ def _gpus(
     for charge in charges:
         if charge.gpu is not None:
             blamed[charge.gpu].append(charge)
-    addresses: dict[str, str] = {}
+    listed: dict[str, GpuPresent] = {}
     for fact in events:
         record = fact.envelope.event
         if isinstance(record, GpuPresent):
-            addresses[uuid_of(record.device) or record.device] = record.pci_address
+            listed[uuid_of(record.device) or record.device] = record
     advice: dict[str, list[str]] = defaultdict(list)
     for said in history.findings(map(_past, chain.from_iterable(seen.values())), now):
         advice[said.gpu].append(said.advice)
     found = []
-    for device in {**addresses, **blamed, **seen}:
+    for device in {**listed, **blamed, **seen}:
         begun = fault_times(seen[device])
+        present = listed.get(device)
         found.append(
             GpuHistory(
                 device=device,
-                address=addresses.get(device),
+                address=None if present is None else present.pci_address,
+                product=None if present is None else present.product,
                 faults=len(begun),
                 classes=by_class(seen[device]),
                 names=tuple(sorted({one.name for one in seen[device]})),

@@ -6,15 +6,59 @@ Times are distributions (p50, p95, max), because a mean hides the one recovery t
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from headway.events import LAYERS
-from headway.incidents.model import PHASES, Incident
+from headway.incidents.model import PHASES
 
 OUTCOMES = ("held_at_first", "held_after_retries", "escalated", "not_recovered", "open")
 """How an incident went: held at the first attempt, after more, in an outer layer, not (yet)."""
 _OUTWARD = {layer: depth for depth, layer in enumerate(reversed(LAYERS))}
 """Layers from the innermost to the outermost."""
+
+
+class Tried(Protocol):
+    """One attempt to recover: the layer that made it, and what its time went to, in ns."""
+
+    @property
+    def layer(self) -> str:
+        """Layer that made it."""
+
+    @property
+    def phases(self) -> Mapping[str, int]:
+        """Time per phase."""
+
+
+class Recovered(Protocol):
+    """What is asked of an incident of one run, or of one of many; times in UTC ns."""
+
+    @property
+    def cause(self) -> str:
+        """Its cause."""
+
+    @property
+    def outcome(self) -> str:
+        """How it went, one of `OUTCOMES`."""
+
+    @property
+    def opened(self) -> int:
+        """When it opened."""
+
+    @property
+    def recovered(self) -> int | None:
+        """When the first step after it was completed."""
+
+    @property
+    def caught_up(self) -> int | None:
+        """When the old highest step was completed again."""
+
+    @property
+    def phases(self) -> Mapping[str, int]:
+        """Time per phase over all attempts to recover, in ns."""
+
+    @property
+    def tries(self) -> Sequence[Tried]:
+        """The attempts to recover, in order."""
 
 
 def outcome(layers: Sequence[str], held: bool, pending: bool) -> str:
@@ -36,7 +80,7 @@ class _Group:
     recovered: list[int] = field(default_factory=list)
     caught_up: list[int] = field(default_factory=list)
 
-    def add(self, incident: Incident, outcome: str, retries: int, ended_it: bool) -> None:
+    def add(self, incident: Recovered, outcome: str, retries: int, ended_it: bool) -> None:
         self.outcomes[outcome] += 1
         if not ended_it:
             return
@@ -59,7 +103,7 @@ class _Group:
         }
 
 
-def recovery(known: Sequence[Incident]) -> dict[str, Any]:
+def recovery(known: Sequence[Recovered]) -> dict[str, Any]:
     """Return the recovery of all incidents, by cause, by layer, and what the time went to.
 
     A layer is judged by what it tried itself: it held, at once or after more attempts, or an
@@ -101,7 +145,7 @@ def _whole(group: _Group) -> dict[str, Any]:
     return {**values, "rate": (settled - lost) / settled if settled else None}
 
 
-def _outcome_of(incident: Incident, layer: str, own: int) -> str:
+def _outcome_of(incident: Recovered, layer: str, own: int) -> str:
     """Return how an incident went for one of the layers that tried."""
     last = incident.tries[-1].layer
     if last != layer:
