@@ -3,8 +3,8 @@
 Importing this package loads the standard library and the contract alone.
 """
 
-from headway.exporter.phases import Phase
-from headway.exporter.recorder import Recorder
-from headway.exporter.step_timer import StepTimer
+from headway.exporter.recording.phases import Phase
+from headway.exporter.recording.recorder import Recorder
+from headway.exporter.recording.step_timer import StepTimer
 
 __all__ = ["Phase", "Recorder", "StepTimer"]

@@ -25,7 +25,7 @@ from opentelemetry.sdk.resources import Resource
 
 from headway import wire
 from headway.events import Envelope, Steps, StepsSummary
-from headway.exporter.gpus import conventions
+from headway.exporter import hardware_conventions as conventions
 from headway.redaction import masked
 from headway.settings import SettingError
 

@@ -19,7 +19,7 @@ import torch.distributed as dist
 from nvidia_resiliency_ext.checkpointing.async_ckpt.core import AsyncRequest
 
 from headway.events import CheckpointStaged, Event
-from headway.exporter.recorder import Recorder
+from headway.exporter.recording.recorder import Recorder
 from headway.exporter.training.checkpoints import Checkpoints, durable
 from headway.exporter.training.injector import FaultInjector
 from headway.exporter.training.writer import BackgroundWriter, WriterDiedError

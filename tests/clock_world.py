@@ -13,13 +13,13 @@ import pytest
 
 from headway.events import CheckpointFinalized, CheckpointScheduled
 from headway.exporter import Recorder, identity
-from headway.exporter import agent as agent_module
-from headway.exporter import phases as phases_module
-from headway.exporter import recorder as recorder_module
-from headway.exporter import step_timer as step_timer_module
-from headway.exporter import witness as witness_module
-from headway.exporter.agent import Agent
-from headway.exporter.node_metrics import NodeMetrics
+from headway.exporter.agent.agent import Agent
+from headway.exporter.agent import agent as agent_module
+from headway.exporter.node import witness as witness_module
+from headway.exporter.node.metrics import NodeMetrics
+from headway.exporter.recording import phases as phases_module
+from headway.exporter.recording import recorder as recorder_module
+from headway.exporter.recording import step_timer as step_timer_module
 from headway.settings import AgentSettings, RecorderSettings
 
 SECOND = 10**9

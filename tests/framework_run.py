@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from headway.exporter.spool import SpoolReader, spools
+from headway.exporter.spooling.reader import SpoolReader, spools
 from run_report import report_on
 from training_run import environment
 

@@ -18,7 +18,7 @@ from typing import Any
 import torch
 
 from headway.events import GpuPresent, GpuSample, RankDevice
-from headway.exporter.spool import SpoolReader, spools
+from headway.exporter.spooling.reader import SpoolReader, spools
 from run_report import report_on
 
 STEPS, EVERY = 60, 10

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from headway.events import Event, Health
-from headway.exporter.kernel_log import KernelLogWatcher
+from headway.exporter.kernel.log import KernelLogWatcher
 from headway.gpu_faults.policy import DEFAULT_POLICY, Policy
 from headway.kernel_log.oom import OomKill
 

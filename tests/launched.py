@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from agent_process import clean_environment
 from headway.events import Envelope, Event
-from headway.exporter.spool import START, SpoolReader, spools
+from headway.exporter.spooling.reader import START, SpoolReader, spools
 from recording import environment
 
 E = TypeVar("E", bound=Event)

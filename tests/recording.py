@@ -11,12 +11,12 @@ import pytest
 from headway import step_blocks
 from headway.events import Envelope, Event, Steps
 from headway.exporter import Recorder
-from headway.exporter import data_waits as data_waits_module
-from headway.exporter import phases as phases_module
-from headway.exporter import recorder as recorder_module
-from headway.exporter import step_timer as step_timer_module
-from headway.exporter.spool import START, Batch, SpoolReader, spools
-from headway.exporter.spool_layout import AGENT_MARKER
+from headway.exporter.recording import data_waits as data_waits_module
+from headway.exporter.recording import phases as phases_module
+from headway.exporter.recording import recorder as recorder_module
+from headway.exporter.recording import step_timer as step_timer_module
+from headway.exporter.spooling.layout import AGENT_MARKER
+from headway.exporter.spooling.reader import START, Batch, SpoolReader, spools
 from headway.settings import RecorderSettings
 
 E = TypeVar("E", bound=Event)

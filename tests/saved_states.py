@@ -19,7 +19,7 @@ import torch.distributed as dist
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.tensor import DTensor
 
-from headway.exporter.recorder import Recorder
+from headway.exporter.recording.recorder import Recorder
 from headway.exporter.training import checkpoints as checkpoints_module
 from headway.exporter.training.blocking_writer import BlockingWriter
 from headway.exporter.training.checkpoints import Checkpoints, Writer, name

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from headway.events import Note
 from headway.exporter.identity import boot_id
-from headway.exporter.spool_layout import Producer, Slot
-from headway.exporter.spool_writer import SpoolWriter
+from headway.exporter.spooling.layout import Producer, Slot
+from headway.exporter.spooling.writer import SpoolWriter
 
 
 class Rank:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from headway.events import Envelope, Event, Steps
-from headway.exporter.spool import SpoolReader, spools
+from headway.exporter.spooling.reader import SpoolReader, spools
 from headway.step_blocks import Step, unpack
 from nvrx_versions import INSTALLED, python_path
 

@@ -25,8 +25,8 @@ from headway.events import (
     RunConfigured,
     RunEnded,
 )
-from headway.exporter.recorder import Recorder
-from headway.exporter.step_timer import StepTimer
+from headway.exporter.recording.recorder import Recorder
+from headway.exporter.recording.step_timer import StepTimer
 
 _NAMES = ("lightning.pytorch", "pytorch_lightning")
 _lightning: Any = import_module(next((name for name in _NAMES if name in sys.modules), _NAMES[0]))

@@ -21,7 +21,7 @@ from headway.events import (
     RunConfigured,
     RunEnded,
 )
-from headway.exporter.recorder import Recorder
+from headway.exporter.recording.recorder import Recorder
 
 
 class HeadwayCallback(TrainerCallback):  # type: ignore[misc, unused-ignore]  # untyped

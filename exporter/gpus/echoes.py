@@ -7,7 +7,7 @@ where none came: no permission to read the log, no log in the container, lines l
 from collections import deque
 
 from headway.events import Event, GpuXid
-from headway.exporter.node_sink import NodeSink
+from headway.exporter.node.sink import NodeSink
 from headway.kernel_log.addresses import pci_address
 
 PATIENCE = 10_000_000_000

@@ -14,8 +14,8 @@ from opentelemetry.sdk.metrics.export import (
 from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 
 from headway.events import Event
-from headway.exporter.gpus.conventions import SCHEMA_URL, Hardware, Point
-from headway.exporter.node_sink import NodeSink
+from headway.exporter.hardware_conventions import SCHEMA_URL, Hardware, Point
+from headway.exporter.node.sink import NodeSink
 
 
 class HardwareMetrics:

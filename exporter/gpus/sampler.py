@@ -15,7 +15,7 @@ from headway.events import Event, GpuXid
 from headway.exporter.gpus.echoes import KernelXids, WaitingXids
 from headway.exporter.gpus.findings import Findings
 from headway.exporter.gpus.helper_process import HelperProcess
-from headway.exporter.node_sink import NodeSink
+from headway.exporter.node.sink import NodeSink
 from headway.gpu_faults.policy import DEFAULT_POLICY, Policy
 
 _log = logging.getLogger(__name__)

@@ -8,10 +8,10 @@ import requests
 from prometheus_client.samples import Sample
 
 from headway.events import Event, GpuFault, Health
-from headway.exporter.errands import Errand
 from headway.exporter.gpus.echoes import KernelXids
 from headway.exporter.gpus.scraped import Scraped, parse
-from headway.exporter.node_sink import NodeSink
+from headway.exporter.node.errands import Errand
+from headway.exporter.node.sink import NodeSink
 from headway.exporter.shipping import LOOPBACK
 from headway.gpu_faults.policy import DEFAULT_POLICY, Policy
 

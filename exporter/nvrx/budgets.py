@@ -9,7 +9,7 @@ in the record and counts.
 from collections.abc import Mapping
 
 from headway.events import RestartBudget
-from headway.exporter.recorder import Recorder
+from headway.exporter.recording.recorder import Recorder
 
 
 def launcher_budget(environment: Mapping[str, str]) -> RestartBudget | None:

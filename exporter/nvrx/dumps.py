@@ -5,13 +5,13 @@ import time
 from pathlib import Path
 
 from headway.exporter import identity
-from headway.exporter.artifacts import (
+from headway.exporter.nvrx.artifacts import (
     FLIGHT_RECORDER,
     FlightRecorderDumps,
     artifact,
     dump_stacks,
 )
-from headway.exporter.recorder import Recorder
+from headway.exporter.recording.recorder import Recorder
 
 
 class Dumps:

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from headway.exporter.recorder import Recorder
+from headway.exporter.recording.recorder import Recorder
 
 _SOCKET = "FT_RANK_MONITOR_IPC_SOCKET"
 _LEAST_INTERVAL = 100_000_000

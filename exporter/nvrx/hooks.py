@@ -22,8 +22,8 @@ from headway.exporter.nvrx.gloo import GlooSockets
 from headway.exporter.nvrx.heartbeats import Heartbeats
 from headway.exporter.nvrx.interruptions import Interruptions, culprit
 from headway.exporter.nvrx.slots import Around
-from headway.exporter.plain_values import qualified
-from headway.exporter.recorder import Recorder
+from headway.exporter.recording.plain_values import qualified
+from headway.exporter.recording.recorder import Recorder
 
 _MICROSECOND = timedelta(microseconds=1)
 

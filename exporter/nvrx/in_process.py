@@ -18,7 +18,7 @@ from headway.exporter.nvrx.gloo import GlooSockets
 from headway.exporter.nvrx.heartbeats import Heartbeats
 from headway.exporter.nvrx.hooks import Hooks
 from headway.exporter.nvrx.slots import hidden_local_rank
-from headway.exporter.recorder import Recorder
+from headway.exporter.recording.recorder import Recorder
 
 _SECOND = 10**9
 

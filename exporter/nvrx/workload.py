@@ -14,7 +14,7 @@ from typing import Any, NoReturn, get_args
 
 from nvidia_resiliency_ext.inprocess import CallWrapper  # type: ignore[import-untyped]
 
-from headway.exporter.recorder import Recorder
+from headway.exporter.recording.recorder import Recorder
 
 
 class WorkloadError(RuntimeError):

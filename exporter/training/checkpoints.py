@@ -25,7 +25,7 @@ from headway.events import (
     CheckpointScheduled,
     CheckpointStaged,
 )
-from headway.exporter.recorder import Recorder
+from headway.exporter.recording.recorder import Recorder
 from headway.exporter.training.injector import FaultInjector, InjectedFaultError
 from headway.exporter.training.writer import Done, first_failure, stage
 

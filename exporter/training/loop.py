@@ -17,7 +17,7 @@ import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
-from headway.exporter.recorder import Recorder
+from headway.exporter.recording.recorder import Recorder
 from headway.exporter.training import stop
 from headway.exporter.training.faults import (
     FAULT_TYPES,

@@ -12,7 +12,7 @@ import time
 from typing import NoReturn
 
 from headway.events import StopAnnounced
-from headway.exporter.recorder import Recorder
+from headway.exporter.recording.recorder import Recorder
 
 STATUS = 128 + signal.SIGTERM
 """Exit status of a training that was told to stop."""

@@ -24,7 +24,7 @@ from headway.exporter.nvrx.budgets import record_launcher_budget
 from headway.exporter.nvrx.gloo import GlooSockets
 from headway.exporter.nvrx.heartbeats import Heartbeats
 from headway.exporter.nvrx.in_process import InProcess, InProcessLimits
-from headway.exporter.recorder import Recorder
+from headway.exporter.recording.recorder import Recorder
 from headway.exporter.training import devices
 from headway.exporter.training.blocking_writer import BlockingWriter
 from headway.exporter.training.checkpoints import Checkpoints

@@ -9,7 +9,7 @@ from arrivals import wait_until
 from chaos.run import disturb
 from chaos.verdict import Verdict, told, verdict
 from headway.events import Envelope
-from headway.exporter.spool import SpoolReader, spools
+from headway.exporter.spooling.reader import SpoolReader, spools
 from headway.storage.store import EventStore
 from spooled_rank import Rank
 

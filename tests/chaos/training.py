@@ -9,7 +9,7 @@ from pathlib import Path
 from random import Random
 
 from chaos.world import VICTIMS, World
-from headway.exporter.spool import SpoolReader, spools
+from headway.exporter.spooling.reader import SpoolReader, spools
 from training_run import TORCHRUN, environment
 
 _STEPS = 10**6

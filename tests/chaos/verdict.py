@@ -8,7 +8,7 @@ from typing import Any
 
 from arrivals import numbers, stored
 from headway.events import Envelope
-from headway.exporter.spool import SpoolReader, spools
+from headway.exporter.spooling.reader import SpoolReader, spools
 from headway.ledger import Timeline
 from headway.report import interval_objects, report
 

@@ -15,7 +15,7 @@ from typing import Self
 
 from agent_process import AgentProcess
 from collector_process import CollectorProcess
-from headway.exporter.spool import SpoolReader, spools
+from headway.exporter.spooling.reader import SpoolReader, spools
 
 VICTIMS = ("collector", "agent", "rank")
 _LOOK = 0.003

@@ -8,7 +8,7 @@ import kubernetes_validate
 import pytest
 import yaml
 
-from headway.exporter.agent import FLUSH_TIME
+from headway.exporter.agent.agent import FLUSH_TIME
 from headway.settings import ALIASES, SETTINGS, AgentSettings, options
 
 FOLDER = Path(__file__).parents[2] / "deploy" / "kubernetes"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from headway.collector.server import STOP_SECONDS
-from headway.exporter.agent import FLUSH_TIME
+from headway.exporter.agent.agent import FLUSH_TIME
 from headway.settings import CollectorSettings, load
 
 FOLDER = Path(__file__).parents[2] / "deploy" / "systemd"

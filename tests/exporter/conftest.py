@@ -4,8 +4,8 @@ import os
 
 import pytest
 
-from headway.exporter import agent as agent_module
-from headway.exporter import recorder as recorder_module
+from headway.exporter.agent import agent as agent_module
+from headway.exporter.recording import recorder as recorder_module
 
 
 @pytest.fixture(autouse=True)

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from headway.events import Dropped, Envelope, Heartbeat, RankExited, Steps
-from headway.exporter import agent as agent_module
-from headway.exporter.agent import Agent
-from headway.exporter.node_metrics import DAMAGED, FAILURES, REFUSED, SHIPPED, NodeMetrics
-from headway.exporter.spool_layout import BLOCK, HEADER, Position, Slot
-from headway.exporter.spool_writer import SMALLEST_SEGMENT
+from headway.exporter.agent.agent import Agent
+from headway.exporter.agent import agent as agent_module
+from headway.exporter.node.metrics import DAMAGED, FAILURES, REFUSED, SHIPPED, NodeMetrics
+from headway.exporter.spooling.layout import BLOCK, HEADER, Position, Slot
+from headway.exporter.spooling.writer import SMALLEST_SEGMENT
 from headway.settings import AgentSettings
 from otlp_endpoint import OtlpEndpoint, otlp_endpoint
 from spooled_rank import Rank

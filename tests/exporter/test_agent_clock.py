@@ -10,9 +10,9 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from headway.events import Clock, Envelope, RankExited
-from headway.exporter.agent import Agent
-from headway.exporter.agent_service import main
-from headway.exporter.node_metrics import NodeMetrics
+from headway.exporter.agent.agent import Agent
+from headway.exporter.agent.service import main
+from headway.exporter.node.metrics import NodeMetrics
 from headway.settings import AgentSettings
 from otlp_endpoint import OtlpEndpoint, otlp_endpoint
 from spooled_rank import Rank

@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 from headway.events import Dropped, RankExited
-from headway.exporter.agent import Agent
-from headway.exporter.node_metrics import NodeMetrics
-from headway.exporter.positions import Positions
+from headway.exporter.agent.agent import Agent
+from headway.exporter.node.metrics import NodeMetrics
 from headway.exporter.shipping import Shipper
-from headway.exporter.spool import spools
-from headway.exporter.spool_layout import BLOCK
-from headway.exporter.spool_writer import SpoolWriter
-from headway.exporter.tailing import Tail
+from headway.exporter.spooling.layout import BLOCK
+from headway.exporter.spooling.positions import Positions
+from headway.exporter.spooling.reader import spools
+from headway.exporter.spooling.tailing import Tail
+from headway.exporter.spooling.writer import SpoolWriter
 from headway.settings import AgentSettings
 from otlp_endpoint import OtlpEndpoint, otlp_endpoint
 from spooled_rank import Rank

@@ -18,9 +18,9 @@ from agent_process import AgentProcess, agent_process, clean_environment
 from arrivals import steps_in, wait_until
 from headway.events import AttemptStarted, Envelope, RankExited
 from headway.exporter import Recorder
-from headway.exporter.agent import Agent
-from headway.exporter.node_metrics import NodeMetrics
-from headway.exporter.spool import spools
+from headway.exporter.agent.agent import Agent
+from headway.exporter.node.metrics import NodeMetrics
+from headway.exporter.spooling.reader import spools
 from headway.settings import AgentSettings, RecorderSettings
 from otlp_endpoint import OtlpEndpoint, otlp_endpoint
 from spooled_rank import Rank

@@ -12,7 +12,7 @@ import pytest
 
 from agent_process import AgentProcess, agent_process
 from headway.events import Envelope, RankExited, Steps
-from headway.exporter.spool import spools
+from headway.exporter.spooling.reader import spools
 from headway.metrics import METRICS
 from otlp_endpoint import OtlpEndpoint, otlp_endpoint
 from training_process import TrainingProcess

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from headway.exporter import artifacts
-from headway.exporter.artifacts import FlightRecorderDumps, artifact, dump_stacks
+from headway.exporter.nvrx import artifacts
+from headway.exporter.nvrx.artifacts import FlightRecorderDumps, artifact, dump_stacks
 
 
 def test_a_reference_names_size_and_checksum(

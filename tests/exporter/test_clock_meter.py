@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headway.exporter.clock_meter import RETRY, ClockMeter, Reading, measure
+from headway.exporter.node.clock_meter import RETRY, ClockMeter, Reading, measure
 from otlp_endpoint import OtlpEndpoint, otlp_endpoint
 
 SECOND = 10**9

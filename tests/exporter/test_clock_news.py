@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from headway.events import Clock
-from headway.exporter.clock_meter import Reading
-from headway.exporter.clock_news import LEAST_CHANGE, SCATTER, ClockNews, Offset, is_news
-from headway.exporter.spool_layout import Producer
+from headway.exporter.node.clock_meter import Reading
+from headway.exporter.node.clock_news import LEAST_CHANGE, SCATTER, ClockNews, Offset, is_news
+from headway.exporter.spooling.layout import Producer
 
 SECOND = 10**9
 MILLISECOND = 10**6

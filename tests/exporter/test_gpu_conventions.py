@@ -19,7 +19,7 @@ from headway.events import (
     Health,
     NicSample,
 )
-from headway.exporter.gpus.conventions import SCHEMA_URL, Point, attributes, points
+from headway.exporter.hardware_conventions import SCHEMA_URL, Point, attributes, points
 from headway.exporter.shipping import to_otlp
 from headway.gpu_faults.policy import classified
 

@@ -10,7 +10,7 @@ import pytest
 from headway.events import Misuse, RestartBudget
 from headway.exporter.nvrx.budgets import launcher_budget, record_launcher_budget
 from headway.exporter.nvrx.heartbeats import Heartbeats
-from headway.exporter.recorder import Recorder
+from headway.exporter.recording.recorder import Recorder
 from recording import of, record
 
 UNDER_LAUNCHER = {"FT_RANK_MONITOR_IPC_SOCKET": "/tmp/monitor.socket"}  # noqa: S108

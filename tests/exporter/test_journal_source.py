@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from headway.exporter.journal_source import JournalSource
-from headway.exporter.kernel_time import KernelTime
+from headway.exporter.kernel.journal import JournalSource
+from headway.exporter.kernel.line_times import KernelTime
 from headway.kernel_log.records import Message
 
 SECOND = 10**9

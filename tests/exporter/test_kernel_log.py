@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 
 from headway.events import Dropped, GpuFault, GpuXid, Note
-from headway.exporter import kernel_choices, kernel_log
-from headway.exporter.kernel_sources import KmsgSource, Source
-from headway.exporter.spool import SpoolReader, spools
-from headway.exporter.spool_layout import Position
-from headway.exporter.witness import Witness
+from headway.exporter.kernel import choices as kernel_choices
+from headway.exporter.kernel import log as kernel_log
+from headway.exporter.kernel.sources import KmsgSource, Source
+from headway.exporter.node.witness import Witness
+from headway.exporter.spooling.layout import Position
+from headway.exporter.spooling.reader import SpoolReader, spools
 from kernel_watch import BOOT, SECOND, Watch, counts
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from headway.events import Envelope, RunEnded
-from headway.exporter.spool import SpoolReader, spools
+from headway.exporter.spooling.reader import SpoolReader, spools
 from recording import record
 from run_report import report_on
 

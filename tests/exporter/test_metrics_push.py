@@ -17,14 +17,14 @@ from opentelemetry.sdk.metrics.export import ScopeMetrics
 
 from gpu_watch import Recorded
 from headway.events import LAYERS, GpuPresent, GpuXid
-from headway.exporter import agent as agent_module
-from headway.exporter.agent import Agent
-from headway.exporter.gpus.conventions import SCHEMA_URL
+from headway.exporter.agent import agent as agent_module
+from headway.exporter.agent.agent import Agent
+from headway.exporter.agent.watchers import watchers
 from headway.exporter.gpus.hardware_metrics import HardwareMetrics
-from headway.exporter.metrics_push import MetricsPush
-from headway.exporter.node_metrics import NodeMetrics
-from headway.exporter.watchers import watchers
-from headway.exporter.witness import Witness
+from headway.exporter.hardware_conventions import SCHEMA_URL
+from headway.exporter.node.metrics import NodeMetrics
+from headway.exporter.node.metrics_push import MetricsPush
+from headway.exporter.node.witness import Witness
 from headway.settings import AgentSettings
 from spooled_rank import Rank
 
@@ -107,7 +107,7 @@ def test_an_absent_receiver_is_mentioned_once(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     caplog.set_level(logging.INFO)
-    monkeypatch.setattr("headway.exporter.metrics_push.REQUEST_TIME", 0.2)
+    monkeypatch.setattr("headway.exporter.node.metrics_push.REQUEST_TIME", 0.2)
     hardware = HardwareMetrics(Recorded())
     hardware.node_event(XID)
     with receiver() as (address, _):

@@ -11,9 +11,9 @@ import pytest
 
 from gpu_watch import Recorded
 from headway.events import Event, Health, NicSample
-from headway.exporter.errands import Errand
-from headway.exporter.ethtool import Ioctl, statistics
-from headway.exporter.nics import NicFindings, NicWatcher, read
+from headway.exporter.node.errands import Errand
+from headway.exporter.node.ethtool import Ioctl, statistics
+from headway.exporter.node.nics import NicFindings, NicWatcher, read
 
 
 class Sysfs:

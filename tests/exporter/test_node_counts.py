@@ -21,7 +21,7 @@ from headway.events import (
     Resumed,
     Steps,
 )
-from headway.exporter.node_counts import MOST_RUNS, NodeCounts
+from headway.exporter.node.counts import MOST_RUNS, NodeCounts
 from headway.step_blocks import Step
 
 SECOND = 10**9

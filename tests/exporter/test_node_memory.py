@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from headway.events import Event, NodeMemory
-from headway.exporter.node_memory import NodeMemoryWatcher, read
+from headway.exporter.node.memory import NodeMemoryWatcher, read
 
 SECOND = 10**9
 TOTAL = 1_000_000

@@ -7,8 +7,8 @@ import httpx
 import pytest
 
 from agent_process import AgentProcess, agent_process
-from headway.exporter.node_metrics import WORST, NodeMetrics
-from headway.exporter.spool_layout import OpenPhase, Slot
+from headway.exporter.node.metrics import WORST, NodeMetrics
+from headway.exporter.spooling.layout import OpenPhase, Slot
 from headway.metrics import METRICS
 from otlp_endpoint import otlp_endpoint
 from spooled_rank import Rank

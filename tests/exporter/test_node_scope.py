@@ -4,9 +4,9 @@ from pathlib import Path
 
 from opentelemetry.sdk.metrics.export import AggregationTemporality, NumberDataPoint, Sum
 
-from headway.exporter.node_counts import Sample
-from headway.exporter.node_metrics import SHIPPED, NodeMetrics
-from headway.exporter.node_scope import node_scope
+from headway.exporter.node.counts import Sample
+from headway.exporter.node.metrics import SHIPPED, NodeMetrics
+from headway.exporter.node.scope import node_scope
 from headway.metrics import METRICS
 from spooled_rank import Rank
 

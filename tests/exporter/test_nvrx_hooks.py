@@ -31,7 +31,7 @@ from headway.events import (
 from headway.exporter.nvrx.gloo import GlooSockets
 from headway.exporter.nvrx.heartbeats import Heartbeats
 from headway.exporter.nvrx.interruptions import Interruptions
-from headway.exporter.recorder import Recorder
+from headway.exporter.recording.recorder import Recorder
 from nvrx_versions import INSTALLED, python_path, versions
 from recording import events, of, record
 

@@ -7,9 +7,9 @@ import pytest
 
 from headway.events import Misuse
 from headway.exporter import Recorder
-from headway.exporter import observers as observers_module
-from headway.exporter.recorder import inert
-from headway.exporter.step_timer import StepTimer
+from headway.exporter.recording import observers as observers_module
+from headway.exporter.recording.recorder import inert
+from headway.exporter.recording.step_timer import StepTimer
 from recording import of, read, record, step_numbers, steps
 
 

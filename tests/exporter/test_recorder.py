@@ -26,8 +26,8 @@ from headway.events import (
     Steps,
 )
 from headway.exporter import Recorder, identity
-from headway.exporter.spool import spools
-from headway.exporter.spool_layout import AGENT_MARKER, BLOCK
+from headway.exporter.spooling.layout import AGENT_MARKER, BLOCK
+from headway.exporter.spooling.reader import spools
 from headway.settings import RecorderSettings
 from recording import Clock, events, of, read, readers, record, step_numbers, steps
 

@@ -25,10 +25,10 @@ from headway.events import (
     StopAnnounced,
 )
 from headway.exporter import Recorder
-from headway.exporter import recorder as recorder_module
-from headway.exporter.spool import SpoolReader, spools
-from headway.exporter.spool_layout import AGENT_MARKER, BLOCK, Producer
-from headway.exporter.spool_writer import SMALLEST_SEGMENT, SpoolWriter
+from headway.exporter.recording import recorder as recorder_module
+from headway.exporter.spooling.layout import AGENT_MARKER, BLOCK, Producer
+from headway.exporter.spooling.reader import SpoolReader, spools
+from headway.exporter.spooling.writer import SMALLEST_SEGMENT, SpoolWriter
 from headway.settings import RecorderSettings
 from recording import Clock, environment, of, read, record, step_numbers, steps
 

@@ -19,7 +19,7 @@ from headway.events import (
     Note,
 )
 from headway.exporter import Recorder
-from headway.exporter.spool_layout import AGENT_MARKER, OpenPhase
+from headway.exporter.spooling.layout import AGENT_MARKER, OpenPhase
 from headway.settings import RecorderSettings
 from headway.wire import to_fields
 from recording import environment, of, read, readers, record, step_numbers, steps

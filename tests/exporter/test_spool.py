@@ -15,8 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from headway.events import Note, PhaseBegan, Steps
-from headway.exporter.spool import START, Batch, SpoolReader, spools
-from headway.exporter.spool_layout import (
+from headway.exporter.spooling.layout import (
     BLOCK,
     HEADER,
     MAGIC,
@@ -28,8 +27,9 @@ from headway.exporter.spool_layout import (
     read_phases,
     segment_name,
 )
-from headway.exporter.spool_records import MOST_STEPS
-from headway.exporter.spool_writer import SMALLEST_SEGMENT, SpoolWriter
+from headway.exporter.spooling.reader import START, Batch, SpoolReader, spools
+from headway.exporter.spooling.records import MOST_STEPS
+from headway.exporter.spooling.writer import SMALLEST_SEGMENT, SpoolWriter
 from recording import environment, steps
 
 ATTEMPT = 0xFEDCBA9876543210
@@ -226,7 +226,9 @@ def test_a_spool_cut_off_anywhere_gives_the_blocks_before_the_cut(tmp_path: Path
 
 
 @settings(
-    max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=3 * settings.default.max_examples,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(at=st.integers(0, 575), bit=st.integers(0, 7))
 def test_a_flipped_bit_costs_its_own_block_and_is_counted(
@@ -247,7 +249,9 @@ def test_a_flipped_bit_costs_its_own_block_and_is_counted(
 
 
 @settings(
-    max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=3 * settings.default.max_examples,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(data=st.data())
 def test_garbage_of_any_kind_never_raises(tmp_path: Path, data: st.DataObject) -> None:

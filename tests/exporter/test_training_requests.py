@@ -9,13 +9,13 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from headway.events import AttemptEnded, Event, StopAnnounced
-from headway.exporter.spool import SpoolReader, spools
+from headway.exporter.spooling.reader import SpoolReader, spools
 from training_run import environment
 
 PROGRAM = """
 import os, signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where the tests run behind &
-from headway.exporter.recorder import Recorder
+from headway.exporter.recording.recorder import Recorder
 from headway.exporter.training.stop import STATUS, StopRequest
 
 recorder = Recorder(run="llama")

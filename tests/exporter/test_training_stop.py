@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from headway.events import Fault, StopAnnounced
-from headway.exporter.spool import SpoolReader, spools
+from headway.exporter.spooling.reader import SpoolReader, spools
 from training_run import environment
 
 pytestmark = pytest.mark.slow

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from headway.events import GpuXid, NodeMemory
-from headway.exporter import agent as agent_module
-from headway.exporter.agent import Agent
+from headway.exporter.agent.agent import Agent
+from headway.exporter.agent import agent as agent_module
+from headway.exporter.agent.watchers import Watcher
 from headway.exporter.identity import boot_id
-from headway.exporter.node_metrics import NodeMetrics
-from headway.exporter.spool import spools
-from headway.exporter.watchers import Watcher
-from headway.exporter.witness import Witness
+from headway.exporter.node.metrics import NodeMetrics
+from headway.exporter.node.witness import Witness
+from headway.exporter.spooling.reader import spools
 from headway.settings import AgentSettings
 from otlp_endpoint import OtlpEndpoint, otlp_endpoint
 

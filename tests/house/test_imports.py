@@ -19,7 +19,8 @@ print(*sorted(tops - set(sys.stdlib_module_names) - {{'headway'}}))
 
 
 @pytest.mark.parametrize(
-    "module", ["headway.exporter", "headway.exporter.recorder", "headway.cli", "headway.wire"]
+    "module",
+    ["headway.exporter", "headway.exporter.recording.recorder", "headway.cli", "headway.wire"],
 )
 def test_importing_it_loads_the_standard_library_alone(module: str) -> None:
     program = LOADED.format(source=str(ROOT / "src"), module=module)
@@ -57,8 +58,8 @@ def test_the_import_contracts_hold() -> None:
         ("collector/api.py", "import headway.dashboard"),
         ("collector/api.py", "import torch"),
         ("dashboard/app.py", "import duckdb"),
-        ("exporter/recorder.py", "import headway.collector"),
-        ("exporter/agent.py", "import sqlalchemy"),
+        ("exporter/recording/recorder.py", "import headway.collector"),
+        ("exporter/agent/agent.py", "import sqlalchemy"),
         ("src/headway/wire.py", "import headway.ledger"),
         ("src/headway/ledger/ledger.py", "import time"),
         ("src/headway/nowhere.py", "import headway.cli"),

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from headway.events import CheckpointFinalized, Resumed, RunEnded, Steps
-from headway.exporter.spool import SpoolReader, spools
+from headway.exporter.spooling.reader import SpoolReader, spools
 
 ROOT = Path(__file__).parents[2]
 

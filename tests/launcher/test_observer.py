@@ -23,8 +23,8 @@ from headway.events import (
 from headway.exporter.identity import boot_id
 from headway.exporter.launcher.observer import Observer
 from headway.exporter.launcher.oom_log import OomLog
-from headway.exporter.spool_layout import Producer, Slot
-from headway.exporter.spool_writer import SpoolWriter
+from headway.exporter.spooling.layout import Producer, Slot
+from headway.exporter.spooling.writer import SpoolWriter
 from launched import of, spooled
 
 SECOND = 10**9

@@ -14,10 +14,10 @@ import pytest
 from agent_process import agent_process
 from arrivals import wait_until
 from headway.events import Fault, RankExited, Steps, StopAnnounced
-from headway.exporter.agent_lock import only_agent
+from headway.exporter.agent.lock import only_agent
 from headway.exporter.launcher import shipping_thread
 from headway.exporter.launcher.shipping_thread import ShippingThread
-from headway.exporter.spool import spools
+from headway.exporter.spooling.reader import spools
 from headway.settings import AgentSettings
 from launched import NOBODY, headway_run, launched, of, spooled, surroundings
 from otlp_endpoint import OtlpEndpoint, otlp_endpoint

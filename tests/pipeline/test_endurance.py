@@ -16,8 +16,8 @@ import pytest
 from agent_process import AgentProcess, agent_process, clean_environment
 from arrivals import steps_in, stored, wait_until
 from collector_process import collector_process
-from headway.exporter.spool import SpoolReader, spools
-from headway.exporter.spool_layout import Producer
+from headway.exporter.spooling.layout import Producer
+from headway.exporter.spooling.reader import SpoolReader, spools
 
 pytestmark = pytest.mark.slow
 

@@ -20,7 +20,7 @@ from agent_process import agent_process, clean_environment
 from arrivals import numbers, stored, wait_until
 from collector_process import CollectorProcess, collector_process
 from headway.events import Envelope, RankExited, Steps
-from headway.exporter.spool import SpoolReader, spools
+from headway.exporter.spooling.reader import SpoolReader, spools
 from headway.ledger import Timeline
 from headway.report import report as full_report
 from headway.settings import ClientSettings

@@ -19,7 +19,7 @@ from agent_process import agent_process, clean_environment
 from arrivals import numbers, steps_in, stored, wait_until
 from collector_process import collector_process
 from headway.events import Envelope, Note, RankExited
-from headway.exporter.spool import spools
+from headway.exporter.spooling.reader import spools
 
 pytestmark = pytest.mark.slow
 

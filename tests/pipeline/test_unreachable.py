@@ -10,7 +10,7 @@ import pytest
 from agent_process import agent_process, clean_environment
 from arrivals import steps_in, stored, wait_until
 from collector_process import CollectorProcess, collector_process
-from headway.exporter.spool import spools
+from headway.exporter.spooling.reader import spools
 from headway.settings import ClientSettings
 from headway.storage.client import CollectorClient
 from otlp_endpoint import otlp_endpoint

@@ -22,6 +22,6 @@ def add(subparsers: Any) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Ship until told to stop."""
     settings = settings_of(AgentSettings, arguments)
-    from headway.exporter.agent_service import main
+    from headway.exporter.agent.service import main
 
     return main(settings)

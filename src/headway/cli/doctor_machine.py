@@ -103,7 +103,7 @@ def settings() -> Iterator[Finding]:
 
 def spools() -> Iterator[Finding]:
     """Look at the folder of the spools: whether it takes records, and whether they are shipped."""
-    from headway.exporter.spool_layout import agent_is_shipping, spool_folder
+    from headway.exporter.spooling.layout import agent_is_shipping, spool_folder
 
     folder = spool_folder(load(RecorderSettings).spool)
     agents = spool_folder(load(AgentSettings).spool)
@@ -142,7 +142,7 @@ def spools() -> Iterator[Finding]:
 
 def kernel_log() -> Iterator[Finding]:
     """Look for a kernel log that the agent may read."""
-    from headway.exporter.kernel_choices import choices, open_source
+    from headway.exporter.kernel.choices import choices, open_source
 
     setting = load(AgentSettings).kernel_log
     if setting == "off":

@@ -41,8 +41,8 @@ def add(subparsers: Any) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Ship the spools of a folder."""
     settings = settings_of(AgentSettings, arguments)
+    from headway.exporter.agent.spool_import import import_spools
     from headway.exporter.shipping import REFUSED_FOLDER, NotTakenError, Shipper
-    from headway.exporter.spool_import import import_spools
 
     logging.basicConfig(format="%(levelname)s: %(message)s")
     folder = arguments.folder.resolve()

@@ -81,8 +81,8 @@ def add(formats: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Read the log, print what it holds, and send it where that is wanted."""
-    from headway.exporter.gpu_policy import load_policy
-    from headway.exporter.kernel_log_import import read_findings
+    from headway.exporter.gpus.site_policy import load_policy
+    from headway.exporter.kernel.log_import import read_findings
 
     settings = settings_of(AgentSettings, arguments)
     policy = load_policy(settings.gpu_policy)
@@ -270,7 +270,7 @@ def _moment(finding: Finding) -> str:
 
 
 def _ship(found: Sequence[Finding], policy: Policy, node: str, settings: AgentSettings) -> None:
-    from headway.exporter.kernel_log_import import envelope
+    from headway.exporter.kernel.log_import import envelope
     from headway.exporter.shipping import REFUSED_FOLDER, NotTakenError, Shipment, Shipper
 
     if not node.strip():

@@ -9,7 +9,7 @@ from typing import Any
 
 from headway.cli.processes import Process
 from headway.cli.refusal import NO, Refusal
-from headway.exporter.spool import SpoolReader, spools
+from headway.exporter.spooling.reader import SpoolReader, spools
 from headway.settings import ClientSettings
 from headway.storage.client import CollectorClient, CollectorError
 

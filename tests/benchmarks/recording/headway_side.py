@@ -8,7 +8,7 @@ from pathlib import Path
 
 from benchmarks.recording.cost import BLOCK, per_step
 from headway.exporter import Recorder
-from headway.exporter.spool_layout import AGENT_MARKER
+from headway.exporter.spooling.layout import AGENT_MARKER
 from headway.settings import RecorderSettings
 
 

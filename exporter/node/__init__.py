@@ -1,0 +1,1 @@
+"""What the agent knows about its node: ranks, memory, network, clock, and its metrics."""

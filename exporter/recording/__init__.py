@@ -1,0 +1,1 @@
+"""The recorder and what it is made of: what runs inside the training process."""
