@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 from headway import metrics
-from headway.dashboard.palette import EDGE
+from headway.dashboard.palette import EDGE, NEUTRAL, WARNING
 from headway.wording import percent
 
 STYLE = f"""<style>
@@ -29,8 +29,7 @@ STYLE = f"""<style>
   width: max-content; max-width: 15rem; }}
 @media (max-width: 640px) {{ .hw-table a {{ max-width: 9rem; }} }}
 .hw-table td.hw-wide {{ min-width: 16rem; }}
-.st-key-stats > div {{ flex: 1 1 10rem; width: auto; }}
-.st-key-stats > div:nth-child(-n+2) {{ flex-basis: 15rem; }}
+[class*="st-key-stats"] > div {{ flex: 1 1 11rem; width: auto; }}
 .hw-table a {{ color: inherit; text-decoration: underline; text-underline-offset: 3px;
   font-weight: 600; }}
 .hw-bar {{ display: flex; height: 0.9rem; min-width: 9rem; overflow: hidden; border-radius: 3px;
@@ -42,6 +41,11 @@ STYLE = f"""<style>
   outline: 1px solid {EDGE}; border-radius: 2px; }}
 [data-testid="stCaptionContainer"] {{ color: inherit; opacity: 0.78; }}
 .hw-lead {{ font-size: 1.1rem; line-height: 1.5; max-width: 60rem; margin: 0; }}
+.hw-age {{ font-size: 0.85rem; opacity: 0.78; margin: 0; }}
+.hw-age::before {{ content: ""; display: inline-block; width: 0.55rem; height: 0.55rem;
+  border-radius: 50%; margin-right: 0.45rem; background: {NEUTRAL}; }}
+.hw-age.hw-stale {{ opacity: 1; font-weight: 600; }}
+.hw-age.hw-stale::before {{ background: {WARNING}; }}
 .hw-notice {{ border-left: 3px solid {EDGE}; padding: 0.3rem 0 0.3rem 1rem; max-width: 48rem; }}
 .hw-notice p {{ margin: 0.2rem 0; }}
 </style>"""
@@ -91,9 +95,32 @@ def table(
     )
 
 
+def address(page: str, **parameters: object) -> str:
+    """Return the address of a page in a state, as it is linked from another page.
+
+    `address("incident", incident="abc")` is `incident?incident=abc`; `None` is left out.
+    """
+    given = {name: value for name, value in parameters.items() if value is not None}
+    return f"{page}?{urlencode(given, quote_via=quote)}" if given else page
+
+
+def link(address: str, text: str) -> Markup:
+    """Return a link to an address of this dashboard."""
+    return Markup(html=f'<a href="{escape(address)}" target="_self">{escape(text)}</a>')
+
+
+def outside_link(url: str, text: str) -> Markup:
+    """Return a link that leaves the dashboard, or the text alone where it is no web address."""
+    if not url.startswith(("https://", "http://")):
+        return Markup(html=escape(text))
+    return Markup(
+        html=f'<a href="{escape(url)}" target="_blank" rel="noopener noreferrer">{escape(text)}</a>'
+    )
+
+
 def run_link(run: str, text: str) -> Markup:
     """Return the link to the Run page of one run."""
-    return Markup(html=f'<a href="run?run={quote(run, safe="")}" target="_self">{escape(text)}</a>')
+    return link(address("run", run=run), text)
 
 
 def key(category: metrics.Category) -> Markup:
@@ -134,6 +161,11 @@ def in_order(categories: Mapping[str, Any]) -> list[str]:
 def lead(text: str) -> str:
     """Return the sentence that opens a page."""
     return f'<p class="hw-lead">{escape(text)}</p>'
+
+
+def age(text: str, *, stale: bool) -> str:
+    """Return how old the data of a page is; `stale` where it is older than it should be."""
+    return f'<p class="hw-age{" hw-stale" if stale else ""}" role="status">{escape(text)}</p>'
 
 
 def notice(sentence: str, next_step: str) -> str:

@@ -41,6 +41,8 @@ NEUTRAL = "#7B8794"
 """Totals and reference marks; readable on both backgrounds."""
 EDGE = "rgba(123,135,148,0.9)"
 """Outline that keeps the palest and the darkest category visible on both backgrounds."""
+WARNING = "#D55E00"
+"""Data that is older than it should be; readable on both backgrounds."""
 GRID = "rgba(123,135,148,0.25)"
 
 

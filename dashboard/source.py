@@ -1,18 +1,18 @@
-"""What the pages read: the collector's answers, asked once for all viewers.
-
-An answer lives a second: ten open pages ask the collector no more often than one does, and a
-refresh never shows an older answer than its own interval.
-"""
+"""What the pages read: the collector's answers, asked for once for all viewers."""
 
 from dataclasses import dataclass
+from string import Formatter
 from typing import Any
+from urllib.parse import quote, urlencode
 
 import streamlit as st
 
+from headway.dashboard.answers import LIFETIME, Answers
 from headway.settings import ClientSettings, DashboardSettings, load
 from headway.storage.client import CollectorClient
 
-_LIFETIME = 1.0
+_API = "/api/v1"
+_ITEMS_AT_ONCE = 1_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +31,42 @@ class RunData:
 
 def refresh_interval() -> float:
     """Return the seconds between two refreshes of a live page."""
-    return max(_LIFETIME, load(DashboardSettings).refresh)
+    return max(LIFETIME, load(DashboardSettings).refresh)
+
+
+def answer(path: str, **parameters: Any) -> dict[str, Any]:
+    """Return an answer of the read API, the same object for every viewer: it must not be changed.
+
+    `path` comes after `/api/v1/`. Parameters that it names in braces are put there, the others
+    are the query; `None` is not sent: `answer("runs/{run}/steps", run=name, points=500)`.
+
+    Raises:
+        CollectorError: no answer, with a sentence and the next step; see its subclasses.
+    """
+    place, asked = _question(path, parameters)
+    return _answers(load(ClientSettings)).get(place, asked)
+
+
+def items(path: str, name: str, **parameters: Any) -> list[dict[str, Any]]:
+    """Return the items of all pages of a list, as `answer` would give each.
+
+    Raises:
+        CollectorError: no answer, with a sentence and the next step.
+    """
+    asked = {"limit": _ITEMS_AT_ONCE, **parameters}
+    found: list[dict[str, Any]] = []
+    while True:
+        page = answer(path, **asked)
+        found += page[name]
+        if page.get("next") is None:
+            return found
+        asked["cursor"] = page["next"]
+
+
+def query(path: str, **parameters: Any) -> str:
+    """Return how anybody can ask for the same answer: `GET /api/v1/runs/demo/report`."""
+    place, asked = _question(path, parameters)
+    return f"GET {place}" + (f"?{urlencode(asked)}" if asked else "")
 
 
 def runs() -> list[dict[str, Any]]:
@@ -40,7 +75,7 @@ def runs() -> list[dict[str, Any]]:
     Raises:
         CollectorError: no answer, with a sentence and the next step.
     """
-    return _runs(load(ClientSettings))
+    return items("runs", "runs")
 
 
 def run_data(run: str) -> RunData:
@@ -49,26 +84,25 @@ def run_data(run: str) -> RunData:
     Raises:
         CollectorError: no answer, with a sentence and the next step.
     """
-    return _run_data(load(ClientSettings), run)
-
-
-@st.cache_resource(show_spinner=False, max_entries=8, on_release=CollectorClient.close)
-def _client(settings: ClientSettings) -> CollectorClient:
-    return CollectorClient(settings)
-
-
-@st.cache_data(ttl=_LIFETIME, max_entries=8, show_spinner=False)
-def _runs(settings: ClientSettings) -> list[dict[str, Any]]:
-    return _client(settings).runs()
-
-
-@st.cache_data(ttl=_LIFETIME, max_entries=16, show_spinner=False)
-def _run_data(settings: ClientSettings, run: str) -> RunData:
-    client = _client(settings)
+    report = answer("runs/{run}/report", run=run)
     # A name stands for its newest run: the three answers must be about the same one.
-    answer = client.report(run)
+    same = report["run"]
     return RunData(
-        report=answer,
-        intervals=client.intervals(answer["run"]),
-        points=client.steps(answer["run"]),
+        report=report,
+        intervals=answer("runs/{run}/intervals", run=same)["intervals"],
+        points=answer("runs/{run}/steps", run=same, points=2_000)["points"],
     )
+
+
+def _question(path: str, parameters: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    named = {name for _, name, _, _ in Formatter().parse(path) if name}
+    place = path.format(**{name: quote(str(parameters[name]), safe="") for name in named})
+    asked = {
+        name: value for name, value in parameters.items() if name not in named and value is not None
+    }
+    return f"{_API}/{place}", asked
+
+
+@st.cache_resource(show_spinner=False, max_entries=8, on_release=Answers.close)
+def _answers(settings: ClientSettings) -> Answers:
+    return Answers(CollectorClient(settings))

@@ -42,6 +42,10 @@ class CollectorUnreachable(CollectorError):  # noqa: N818  # the condition reads
     """Nothing answers at the endpoint, or not in time."""
 
 
+class CollectorTimedOut(CollectorUnreachable):
+    """The collector took longer than the client waits."""
+
+
 class UnknownRun(CollectorError):  # noqa: N818  # the condition reads as a name
     """The collector has no such run."""
 
@@ -52,6 +56,10 @@ class UnknownIncident(CollectorError):  # noqa: N818  # the condition reads as a
 
 class UnknownNode(CollectorError):  # noqa: N818  # the condition reads as a name
     """The collector knows nothing of such a node."""
+
+
+class UnknownQuestion(CollectorError):  # noqa: N818  # the condition reads as a name
+    """The collector has no such saved question."""
 
 
 class CollectorRefused(CollectorError):  # noqa: N818  # the condition reads as a name
@@ -185,21 +193,57 @@ class CollectorClient:
                 )
             query["cursor"] = after.decode()
 
-    def sql(self, statement: str, limit: int | None = None) -> dict[str, Any]:
+    def sql(
+        self,
+        statement: str,
+        limit: int | None = None,
+        parameters: Mapping[str, Any] | None = None,
+        *,
+        counted: bool = False,
+    ) -> dict[str, Any]:
         """Return the answer to one SQL statement: columns, rows, and whether rows are missing.
+
+        `parameters` are bound by name; `counted` asks how many rows there are in all.
 
         Raises:
             CollectorError: refused, or no answer; see its subclasses.
         """
-        return self._post("/api/v1/sql", _given({"sql": statement, "limit": limit}))
+        asked = {"sql": statement, "limit": limit, "parameters": parameters or None}
+        return self._post("/api/v1/sql", _given(asked | {"counted": int(counted)}))
 
-    def sql_table(self, statement: str, limit: int | None = None) -> "pyarrow.Table":
+    def sql_table(
+        self,
+        statement: str,
+        limit: int | None = None,
+        parameters: Mapping[str, Any] | None = None,
+    ) -> "pyarrow.Table":
         """Return the answer to one SQL statement in columns; its metadata says if rows are missing.
 
         Raises:
             CollectorError: refused, or no answer; see its subclasses.
         """
-        return self._table("POST", "/api/v1/sql", None, _given({"sql": statement, "limit": limit}))
+        asked = {"sql": statement, "limit": limit, "parameters": parameters or None}
+        return self._table("POST", "/api/v1/sql", None, _given(asked))
+
+    def questions(self) -> list[dict[str, Any]]:
+        """Return every saved question with its parameters and its SQL.
+
+        Raises:
+            CollectorError: no answer; see its subclasses.
+        """
+        return list(self._get("/api/v1/questions")["questions"])
+
+    def question(
+        self, name: str, parameters: Mapping[str, Any] | None = None, limit: int | None = None
+    ) -> dict[str, Any]:
+        """Return the answer to a saved question, with values for its parameters.
+
+        Raises:
+            CollectorError: refused, or no answer; see its subclasses.
+        """
+        pairs = [f"{one}={value}" for one, value in _given(parameters or {}).items()]
+        path = f"/api/v1/questions/{quote(name, safe='')}"
+        return self._get(path, _given({"parameter": pairs, "limit": limit}))
 
     def views(self) -> list[dict[str, Any]]:
         """Return what SQL can read, with the columns and what they say.
@@ -288,6 +332,20 @@ class CollectorClient:
         said = {"cause": cause, "author": author, "reason": reason}
         return self._post(f"/api/v1/incidents/{quote(incident, safe='')}/cause", said)
 
+    def changed(
+        self, path: str, query: Mapping[str, Any], version: str | None
+    ) -> tuple[dict[str, Any], str | None] | None:
+        """Return an answer and its version; None where `version` is still that of the answer.
+
+        Raises:
+            CollectorError: no answer; see its subclasses.
+        """
+        known = {} if version is None else {"If-None-Match": version}
+        response = self._send("GET", path, _given(query), None, known)
+        if response.status_code == httpx.codes.NOT_MODIFIED:
+            return None
+        return _answer(response), response.headers.get("etag")
+
     def _get(self, path: str, query: Mapping[str, Any] | None = None) -> dict[str, Any]:
         return _answer(self._send("GET", path, query, None))
 
@@ -340,9 +398,16 @@ class CollectorClient:
         columns = response.headers.get("content-type", "").startswith(ARROW)
         if response.is_success and (columns or _object(response) is not None):
             return response
+        if response.status_code == httpx.codes.NOT_MODIFIED and headers:
+            return response
         raise self._error(path, response)
 
     def _unreachable(self, error: httpx.HTTPError) -> CollectorError:
+        if isinstance(error, httpx.ReadTimeout):
+            return CollectorTimedOut(
+                f"The collector at {masked(self._endpoint)} gave no answer in time.",
+                "Ask for less, such as a shorter time, or wait longer with HEADWAY_CLIENT_TIMEOUT.",
+            )
         step = "Start one with `headway collect`, or set HEADWAY_ENDPOINT to its address."
         if "CERTIFICATE_VERIFY_FAILED" in str(error):
             step = "Name the authority that signed its certificate with HEADWAY_CA_FILE."
@@ -365,7 +430,11 @@ class CollectorClient:
         kind: type[CollectorError] = CollectorRefused
         if response.status_code == httpx.codes.NOT_FOUND:
             one_of = path.removeprefix("/api/v1/").rpartition("/")[0].partition("/")[0]
-            kind = {"incidents": UnknownIncident, "nodes": UnknownNode}.get(one_of, UnknownRun)
+            kind = {
+                "incidents": UnknownIncident,
+                "nodes": UnknownNode,
+                "questions": UnknownQuestion,
+            }.get(one_of, UnknownRun)
         return kind(str(answer["error"]), str(answer.get("next", "")))
 
 

@@ -7,23 +7,18 @@ import streamlit as st
 from headway import metrics
 from headway.dashboard import markup, sentences, source, totals
 from headway.dashboard.views import reader
-from headway.storage.client import CollectorError
 from headway.wording import UNKNOWN, count, duration, plain, ratio_range, when
 
 
+@reader.framed
 def page() -> None:
     """Draw the page and keep it fresh."""
     st.title("Fleet")
-    st.fragment(_show, run_every=source.refresh_interval())()
+    reader.refreshed(_show)
 
 
 def _show() -> None:
-    try:
-        runs = source.runs()
-    except CollectorError as error:
-        reader.missing(error.sentence, error.next_step)
-        st.caption(reader.LOOKS_AGAIN)
-        return
+    runs = source.runs()
     if not runs:
         reader.missing(reader.NO_RUN, reader.START_ONE)
         st.caption(reader.LOOKS_AGAIN)

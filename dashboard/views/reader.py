@@ -1,5 +1,6 @@
 """What a page knows about the person who reads it, and how it says that something is missing."""
 
+import functools
 import time
 from collections.abc import Callable
 from datetime import UTC, tzinfo
@@ -7,9 +8,10 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import streamlit as st
 
-from headway.dashboard import markup, source
+from headway.dashboard import answers, markup, source
 from headway.dashboard.palette import LOOKS, Look
 from headway.storage.client import CollectorError
+from headway.wording import duration, when
 
 NO_RUN = "No run has been seen yet."
 START_ONE = (
@@ -17,6 +19,8 @@ START_ONE = (
     "and start `headway agent` beside it."
 )
 LOOKS_AGAIN = "This page looks again by itself."
+
+_SECOND = 1_000_000_000
 
 
 def zone() -> tzinfo:
@@ -43,20 +47,84 @@ def missing(sentence: str, next_step: str) -> None:
     st.html(markup.notice(sentence, next_step))
 
 
-def wait(ready: Callable[[], bool], sentence: str, next_step: str) -> None:
-    """Say what is missing, look again at every refresh, and draw the page once it is there."""
-    asked = True  # the page has just asked; a collector that hangs is not asked twice in a row
+def framed(page: Callable[[], None]) -> Callable[[], None]:
+    """Make a page say in words why it has no answer, and look again by itself."""
+
+    @functools.wraps(page)
+    def drawn() -> None:
+        try:
+            page()
+        except CollectorError as error:
+            _until_answered(error)
+
+    return drawn
+
+
+def refreshed(draw: Callable[[], None], *, live: bool = True) -> None:
+    """Draw a part of a page under the age of its data, again and again while it is live.
+
+    Without an answer it says so in words; with an old one it shows that and says why.
+    """
+
+    def drawn() -> None:
+        above = st.container()
+        with answers.reading() as found:
+            try:
+                draw()
+            except CollectorError as error:
+                missing(error.sentence, error.next_step)
+                st.caption(LOOKS_AGAIN)
+        with above:
+            _age(found, live)
+
+    st.fragment(drawn, run_every=source.refresh_interval() if live else None)()
+
+
+def _age(found: answers.Reading, live: bool) -> None:
+    """Show how old the data of a page is, and why where it should be younger."""
+    if found.trouble is not None:
+        missing(found.trouble.sentence, found.trouble.next_step)
+    if found.asked is None:
+        return
+    checked = _whole(round((time.monotonic() - found.asked) * _SECOND))
+    if found.as_of is None:
+        text = f"Data of {duration(checked)} ago"
+    else:
+        age = duration(_whole(now() - found.as_of))
+        text = f"Data as of {when(found.as_of, zone())}, {age} old"
+    if found.trouble is not None:
+        text += f". The collector last answered {duration(checked)} ago."
+    elif live:
+        text += f". Looks again every {source.refresh_interval():g} s."
+    st.html(markup.age(text, stale=found.trouble is not None))
+
+
+def _whole(ns: int) -> int:
+    return max(0, ns) // _SECOND * _SECOND
+
+
+def _until_answered(error: CollectorError) -> None:
+    """Say what is missing, and draw the whole page again at every refresh."""
+    shown = False
 
     def look() -> None:
-        nonlocal asked, sentence, next_step
-        if not asked:
-            try:
-                if ready():
-                    st.rerun()
-            except CollectorError as error:
-                sentence, next_step = error.sentence, error.next_step
-        asked = False
-        missing(sentence, next_step)
+        nonlocal shown
+        if shown:
+            st.rerun()
+        shown = True
+        missing(error.sentence, error.next_step)
         st.caption(LOOKS_AGAIN)
 
     st.fragment(look, run_every=source.refresh_interval())()
+
+
+def wait(ready: Callable[[], bool], sentence: str, next_step: str) -> None:
+    """Say what is missing, look again at every refresh, and draw the page once it is there."""
+
+    def look() -> None:
+        if ready():
+            st.rerun()
+        missing(sentence, next_step)
+        st.caption(LOOKS_AGAIN)
+
+    refreshed(look)

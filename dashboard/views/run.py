@@ -13,7 +13,6 @@ from headway.dashboard.palette import EDGE
 from headway.dashboard.source import RunData
 from headway.dashboard.totals import in_gpu_time
 from headway.dashboard.views import reader
-from headway.storage.client import CollectorError
 from headway.wording import (
     UNKNOWN,
     count,
@@ -31,14 +30,11 @@ _MOST_INCIDENTS = 50
 _CHART = {"displayModeBar": False}
 
 
+@reader.framed
 def page() -> None:
     """Draw the page of the run that the address names, the newest where it names none."""
     st.title("Run")
-    trouble = None
-    try:
-        known = [run["run"] for run in source.runs()]
-    except CollectorError as error:
-        known, trouble = [], error
+    known = [run["run"] for run in source.runs()]
     if known and _PARAMETER not in st.query_params and _PARAMETER not in st.session_state:
         st.query_params[_PARAMETER] = known[0]
         st.rerun()
@@ -53,48 +49,24 @@ def page() -> None:
         label_visibility="collapsed",
     )
     if run is None:
-        _choose(known, trouble)
+        _choose(known)
         return
-    live = True
-    if trouble is None:
-        try:
-            live = source.run_data(run).live
-        except CollectorError as error:
-            trouble = error
-    if trouble is not None and _kept(run) not in st.session_state:
-        reader.wait(lambda: bool(source.run_data(run)), trouble.sentence, trouble.next_step)
-        return
-    st.fragment(_show, run_every=source.refresh_interval() if live else None)(run, live)
+    live = source.run_data(run).live
+    reader.refreshed(lambda: _show(run, live), live=live)
 
 
-def _choose(known: list[str], trouble: CollectorError | None) -> None:
+def _choose(known: list[str]) -> None:
     def changed() -> bool:
-        found = [one["run"] for one in source.runs()]
-        return trouble is not None or found != known
+        return [one["run"] for one in source.runs()] != known
 
-    if trouble is not None:
-        reader.wait(changed, trouble.sentence, trouble.next_step)
-    elif known:
+    if known:
         reader.wait(changed, "No run is chosen.", "Choose one above or on the Fleet page.")
     else:
         reader.wait(changed, reader.NO_RUN, reader.START_ONE)
 
 
-def _kept(run: str) -> str:
-    """Return where a session keeps its last answer about a run."""
-    return f"last:{run}"
-
-
 def _show(run: str, live: bool) -> None:
-    try:
-        data = source.run_data(run)
-        st.session_state[_kept(run)] = data
-    except CollectorError as error:
-        # The last answer with its age says more than an empty page.
-        reader.missing(error.sentence, error.next_step)
-        if _kept(run) not in st.session_state:
-            return
-        data = st.session_state[_kept(run)]
+    data = source.run_data(run)
     if live and not data.live:
         st.rerun()
     report = data.report
