@@ -14,7 +14,7 @@ from headway.collector.service import Service
 from headway.settings import CollectorSettings
 from headway.storage.store import EventStore
 
-_WITHOUT_LEDGERS = ("/api/v1/sql", "/api/v1/views")
+_WITHOUT_LEDGERS = ("/api/v1/sql", "/api/v1/views", "/api/v1/questions")
 
 
 class ClosedFile(httpx.BaseTransport):
@@ -32,7 +32,7 @@ class ClosedFile(httpx.BaseTransport):
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         """Answer one request."""
-        if request.url.path not in _WITHOUT_LEDGERS:
+        if not request.url.path.startswith(_WITHOUT_LEDGERS):
             self._service.read()
         return asyncio.run(self._answer(request))
 

@@ -121,7 +121,7 @@ def parameters(declaration: type) -> tuple[Parameter, ...]:
         found.append(
             Parameter(
                 name=item.name,
-                kind=typing.get_args(base)[0] if many else base,
+                kind=typing.get_args(base)[0] if many else typing.get_origin(base) or base,
                 many=many,
                 required=required,
                 default=None if required else item.default,
@@ -166,10 +166,29 @@ def _value(parameter: Parameter, given: Any) -> Any:
         if number is None or not asked.lowest <= number <= asked.highest:
             raise BadQuestion(f"{wanted}, got {given!r:.80}", asked.sentence)
         return number
+    if parameter.kind is dict:
+        return _scalars(parameter, given)
     if not isinstance(given, str) or not given.strip():
         raise _not_text(parameter, given)
     if asked.choices and given not in asked.choices:
         raise BadQuestion(f"unknown {parameter.name} {given!r:.80}", _advice(asked))
+    return given
+
+
+def _scalars(parameter: Parameter, given: Any) -> dict[str, Any]:
+    """Return an object of texts, numbers, flags and unknown values."""
+    if not isinstance(given, dict):
+        raise BadQuestion(
+            f"{parameter.name} must be an object, got {given!r:.80}", parameter.asked.sentence
+        )
+    for name, value in given.items():
+        fits = value is None or isinstance(value, str | float)
+        if not fits and not (isinstance(value, int) and abs(value) <= _INT64_MOST):
+            raise BadQuestion(
+                f"{parameter.name} of {name!r:.80} must be a text, a number or a flag, "
+                f"got {value!r:.80}",
+                parameter.asked.sentence,
+            )
     return given
 
 

@@ -4,6 +4,7 @@ from headway.collector import (
     fleet_api,
     incident_api,
     node_api,
+    question_api,
     record_api,
     run_api,
     sql_api,
@@ -18,5 +19,6 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     *incident_api.ENDPOINTS,
     *node_api.ENDPOINTS,
     *record_api.ENDPOINTS,
+    *question_api.ENDPOINTS,
     *sql_api.ENDPOINTS,
 )

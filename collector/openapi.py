@@ -113,6 +113,9 @@ def _schema(one: Parameter) -> dict[str, Any]:
             "minimum": asked.lowest,
             "maximum": asked.highest,
         }
+    elif one.kind is dict:
+        values = {"type": ["string", "number", "boolean", "null"]}
+        schema = {"type": "object", "additionalProperties": values}
     else:
         schema = {"type": "string", "pattern": r"\S"}
     if asked.choices:

@@ -14,8 +14,14 @@ from headway.collector.endpoint import Answer, Asked, Endpoint
 from headway.collector.schemas import list_of, object_of
 from headway.collector.service import Service
 from headway.storage.sql_guard import LONGEST
-from headway.storage.sql_session import MOST_ROWS
+from headway.storage.sql_session import MOST_ROWS, SqlAnswer
 from headway.storage.views import readable
+
+Rows = Annotated[int, Asked(sentence="Most rows.", lowest=1, highest=MOST_ROWS)]
+Counted = Annotated[
+    int,
+    Asked(sentence="1 asks how many rows there are in all, too: `total`.", lowest=0, highest=1),
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +35,12 @@ class SqlQuestion:
             example="SELECT run, training_goodput_low FROM v_runs",
         ),
     ]
-    limit: Annotated[int, Asked(sentence="Most rows.", lowest=1, highest=MOST_ROWS)] = 10_000
+    parameters: Annotated[
+        dict[str, Any] | None,
+        Asked(sentence="Values of the statement's parameters, by name: texts, numbers or flags."),
+    ] = None
+    counted: Counted = 0
+    limit: Rows = 10_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +50,15 @@ class ViewQuestion:
 
 def sql(service: Service, asked: SqlQuestion) -> Answer:
     """The answer to one SQL statement over the documented views."""
-    answer = service.store.reading.sql.ask(asked.sql, asked.limit)
+    return rows_of(
+        service.store.reading.sql.ask(
+            asked.sql, asked.limit, asked.parameters, counted=bool(asked.counted)
+        )
+    )
+
+
+def rows_of(answer: SqlAnswer) -> Answer:
+    """Return the rows of a query as an endpoint answers them."""
     names = answer.table.schema.names
 
     def content() -> dict[str, Any]:
@@ -50,6 +69,7 @@ def sql(service: Service, asked: SqlQuestion) -> Answer:
             ],
             "rows": [[plain(value) for value in row] for row in zip(*columns, strict=True)],
             "truncated": answer.truncated,
+            "total": answer.total,
             "seconds": answer.seconds,
         }
 
@@ -102,6 +122,16 @@ def plain(value: Any) -> Any:
 
 
 _COLUMN = object_of(name=schemas.TEXT, type=schemas.TEXT)
+ROWS = schemas.named(
+    "Rows",
+    object_of(
+        columns=list_of(_COLUMN),
+        rows=list_of(list_of(schemas.ANYTHING)),
+        truncated=schemas.FLAG,
+        total=schemas.optional(schemas.INTEGER),
+        seconds=schemas.NUMBER,
+    ),
+)
 _VIEW = object_of(
     name=schemas.TEXT, columns=list_of(object_of(name=schemas.TEXT, sentence=schemas.TEXT))
 )
@@ -110,12 +140,7 @@ ENDPOINTS = (
         method=HTTPMethod.POST,
         path="/api/v1/sql",
         handler=sql,
-        result=object_of(
-            columns=list_of(_COLUMN),
-            rows=list_of(list_of(schemas.ANYTHING)),
-            truncated=schemas.FLAG,
-            seconds=schemas.NUMBER,
-        ),
+        result=ROWS,
         bulk=True,
     ),
     Endpoint(

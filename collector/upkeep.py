@@ -19,6 +19,8 @@ _SECOND = 10**9
 _DAY = 86_400 * _SECOND
 _SAY_SECONDS = 60.0
 """Seconds between two looks for ledgers that say something new."""
+_LAST_WORD = 5 * _SECOND
+"""Longest time in ns for writing down at the end what is new."""
 _EXPIRE_EVERY = 60
 """Looks between two for steps that expire."""
 
@@ -49,16 +51,28 @@ class Upkeep:
         self._thread.start()
 
     def close(self) -> None:
-        """Finish what is being done and end."""
+        """Finish what is being done, write down what is new, and end.
+
+        Whoever reads the file without a collector sees the last word of every ledger, then.
+        """
         self._stopping.set()
-        if self._thread is not None:
-            self._thread.join()
+        if self._thread is None:
+            return
+        self._thread.join()
+        deadline = self._clock() + _LAST_WORD
+        try:
+            self._say(lambda: self._clock() < deadline)
+        except Exception:
+            _LOG.exception("the last words of the ledgers could not be written")
 
     def say(self) -> int:
         """Write what the ledgers say as far as it is new; return how many rows."""
+        return self._say(lambda: not self._stopping.is_set())
+
+    def _say(self, going_on: Callable[[], bool]) -> int:
         count = 0
         for snapshot in self._ledgers.snapshots():
-            if self._stopping.is_set():
+            if not going_on():
                 break
             run = snapshot.ledger.run
             if self._said.get(run) != snapshot.version:

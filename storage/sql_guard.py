@@ -71,8 +71,15 @@ class SqlRefused(ValueError):  # noqa: N818  # the condition reads as a name
         self.next_step = next_step
 
 
-def checked(connection: duckdb.DuckDBPyConnection, text: str, readable: Collection[str]) -> str:
+def checked(
+    connection: duckdb.DuckDBPyConnection,
+    text: str,
+    readable: Collection[str],
+    given: Collection[str] = (),
+) -> str:
     """Return the one statement of a text if it only reads what is readable.
+
+    `given` are the names of the parameters that have a value.
 
     Raises:
         SqlRefused: anything else.
@@ -103,11 +110,26 @@ def checked(connection: duckdb.DuckDBPyConnection, text: str, readable: Collecti
             f"{kind.name} is not read-only; only SELECT and EXPLAIN can be asked",
             "Write a SELECT over the documented views.",
         )
-    if statements[0].named_parameters:
-        raise SqlRefused("the statement has parameters, which have no value", "Write the values.")
+    _check_parameters(statements[0].named_parameters, given)
     for statement in _trees(connection, read):
         _Check(readable).node(statement, frozenset())
     return text
+
+
+def _check_parameters(wanted: Collection[str], given: Collection[str]) -> None:
+    """Refuse a statement whose parameters and whose values are not the same ones."""
+    missing, needless = sorted({*wanted} - {*given}), sorted({*given} - {*wanted})
+    if missing:
+        names = ", ".join(f"${name}" for name in missing)
+        raise SqlRefused(
+            f"the statement has parameters without a value: {names}",
+            "Give each a value, or write the values into the statement.",
+        )
+    if needless:
+        raise SqlRefused(
+            f"the statement has no parameter {', '.join(f'${name}' for name in needless)}",
+            "Leave its value out, or use it in the statement.",
+        )
 
 
 def _beginning(text: str) -> int:

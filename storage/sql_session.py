@@ -6,10 +6,11 @@ bounded from outside: a watch interrupts it when its time is over or the process
 
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pyarrow  # type: ignore[import-untyped]  # ships no types
@@ -30,6 +31,7 @@ _MOST_BYTES = 256 * 1024**2
 _MOST_GROWTH = 2 * 1024**3
 """How much the process may grow, in bytes, while a query runs."""
 _ROWS_AT_ONCE = 10_000
+_ASK_FOR_LESS = "Ask for less: one run, a shorter time, fewer columns."
 _WATCH = 0.02
 _STATM = Path("/proc/self/statm")
 _PAGE = 4096
@@ -41,11 +43,15 @@ class TooManyQueries(RuntimeError):  # noqa: N818  # the condition reads as a na
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SqlAnswer:
-    """Rows of a query, in columns; `truncated` says that there would have been more."""
+    """Rows of a query, in columns; `truncated` says that there would have been more.
+
+    `total` is how many there are in all; None where nobody asked or counting took too long.
+    """
 
     table: pyarrow.Table
     truncated: bool
     seconds: float
+    total: int | None = None
 
 
 class SqlSession:
@@ -64,8 +70,18 @@ class SqlSession:
         self._seconds = seconds
         self._room = threading.BoundedSemaphore(AT_ONCE)
 
-    def ask(self, text: str, rows: int = MOST_ROWS) -> SqlAnswer:
+    def ask(
+        self,
+        text: str,
+        rows: int = MOST_ROWS,
+        values: Mapping[str, Any] | None = None,
+        *,
+        counted: bool = False,
+    ) -> SqlAnswer:
         """Return the first rows of the answer to one statement.
+
+        `values` are bound to its parameters, by name; `counted` asks how many rows there are in
+        all.
 
         Raises:
             SqlRefused: it must not run, failed, or took too long.
@@ -76,28 +92,42 @@ class SqlSession:
         try:
             connection = self._connect()
             try:
-                statement = checked(connection, text, self._readable)
-                return self._run(connection, statement, rows)
+                statement = checked(connection, text, self._readable, values or ())
+                return self._run(connection, statement, rows, values or {}, counted)
             finally:
                 connection.close()
         finally:
             self._room.release()
 
-    def _run(self, connection: duckdb.DuckDBPyConnection, statement: str, rows: int) -> SqlAnswer:
+    def _run(
+        self,
+        connection: duckdb.DuckDBPyConnection,
+        statement: str,
+        rows: int,
+        values: Mapping[str, Any],
+        counted: bool,
+    ) -> SqlAnswer:
         begun = time.monotonic()
+        total = None
         with _watched(connection, self._seconds) as reasons:
             try:
                 connection.execute("BEGIN TRANSACTION READ ONLY")
-                reader = connection.execute(statement).to_arrow_reader(_ROWS_AT_ONCE)
+                reader = connection.execute(statement, values).to_arrow_reader(_ROWS_AT_ONCE)
                 table, truncated = _first(reader, rows)
+                if counted:
+                    total = table.num_rows
+                    if truncated:
+                        total = _count(connection, statement, values)
             except duckdb.InterruptException as error:
                 raise SqlRefused(
-                    reasons[0] if reasons else "the query was interrupted",
-                    "Ask for less: one run, a shorter time, fewer columns.",
+                    reasons[0] if reasons else "the query was interrupted", _ASK_FOR_LESS
                 ) from error
-            except (duckdb.Error, pyarrow.ArrowException, MemoryError) as error:
-                raise SqlRefused(_sentence(error, reasons), "Correct the statement.") from error
-        return SqlAnswer(table=table, truncated=truncated, seconds=time.monotonic() - begun)
+            except (duckdb.Error, pyarrow.ArrowException, MemoryError, OSError) as error:
+                # of an answer on its way, Arrow tells an interrupt as an error of its stream
+                step = _ASK_FOR_LESS if reasons else "Correct the statement."
+                raise SqlRefused(_sentence(error, reasons), step) from error
+        seconds = time.monotonic() - begun
+        return SqlAnswer(table=table, truncated=truncated, seconds=seconds, total=total)
 
 
 @contextmanager
@@ -158,6 +188,19 @@ def _first(reader: pyarrow.RecordBatchReader, rows: int) -> tuple[pyarrow.Table,
         share = max(int(num_rows * _MOST_BYTES / size), 1)
         return table.slice(0, min(rows, share)), True
     return table.slice(0, rows), num_rows > rows
+
+
+def _count(
+    connection: duckdb.DuckDBPyConnection, statement: str, values: Mapping[str, Any]
+) -> int | None:
+    """Return how many rows a statement has that was checked; None where that takes too long."""
+    # Its end may be a comment or a semicolon.
+    inner = statement.rstrip().rstrip(";")
+    try:
+        found = connection.execute(f"SELECT count(*) FROM ({inner}\n)", values).fetchone()  # noqa: S608
+    except duckdb.Error:
+        return None
+    return int(found[0]) if found else None
 
 
 def _sentence(error: BaseException, reasons: list[str]) -> str:

@@ -5,7 +5,7 @@ Times of events are those of the node's clock; what the ledger derived is on the
 """
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -15,6 +15,7 @@ from sqlalchemy import (
     BigInteger,
     ColumnElement,
     Connection,
+    Double,
     Select,
     Table,
     case,
@@ -36,9 +37,11 @@ from headway.events import (
     GpuSxid,
     GpuXid,
     Health,
+    RunConfigured,
     Steps,
     StepsSummary,
 )
+from headway.incidents.model import PHASES
 from headway.storage.migrations import VERSION_TABLE
 from headway.storage.tables import (
     ATTEMPTS,
@@ -68,18 +71,21 @@ class View:
 def views() -> Sequence[View]:
     """Return every documented view, in the order of the reference page."""
     return (
-        _of_derived("v_runs", "Every run with its ledger.", RUNS),
+        _of_derived("v_runs", "Every run with its ledger.", RUNS, _of_labels),
         _of_derived("v_attempts", "Every attempt of every run.", ATTEMPTS),
-        _of_derived("v_incidents", "Every incident of every run.", INCIDENTS),
+        _of_derived("v_incidents", "Every incident of every run.", INCIDENTS, _of_incident),
         _of_derived("v_checkpoints", "Every save of every run.", CHECKPOINTS),
         _of_derived(
             "v_segments",
             "Steps between two checkpoints of which the raw records have expired.",
             SEGMENTS,
         ),
+        _longest_phases(),
+        _configurations(),
         _steps(),
         _faults(),
         _nodes(),
+        _stays(),
     )
 
 
@@ -120,17 +126,122 @@ def _comment(kind: str, target: str, sentence: str) -> DDL:
     return DDL(f"COMMENT ON {kind} {target} IS '{words}'")  # type: ignore[no-untyped-call]
 
 
-def _of_derived(name: str, sentence: str, table: Table) -> View:
-    """Return a view of the newest revision of each row that is still so."""
+_Columns = Mapping[str, tuple[ColumnElement[Any], str]]
+"""Columns by name: what each is, and a sentence about it."""
+
+
+def _of_derived(
+    name: str,
+    sentence: str,
+    table: Table,
+    more: Callable[[Any], _Columns] = lambda _: {},
+) -> View:
+    """Return a view of the newest revision of each row that is still so.
+
+    `more` gives further columns that are read out of those.
+    """
     keys = [table.c[key] for key in table.info["keys"]]
     newest = func.row_number().over(partition_by=keys, order_by=table.c.revision.desc())
     ranked = select(table, newest.label("place")).subquery()
-    shown = [column for column in table.columns if column.name not in ("present",)]
-    statement = select(*(ranked.c[column.name] for column in shown)).where(
-        ranked.c.place == 1, ranked.c.present
+    shown: dict[str, tuple[ColumnElement[Any], str]] = {
+        column.name: (ranked.c[column.name], column.comment or "")
+        for column in table.columns
+        if column.name not in ("present",)
+    }
+    shown |= more(ranked.c)
+    return _view(
+        name, sentence, shown, lambda one: one.where(ranked.c.place == 1, ranked.c.present)
     )
-    columns = {column.name: column.comment or "" for column in shown}
-    return View(name=name, sentence=sentence, columns=columns, statement=statement)
+
+
+def _view(
+    name: str, sentence: str, columns: _Columns, rest: Callable[[Select[Any]], Select[Any]]
+) -> View:
+    """Return a view of these columns; `rest` adds what comes after them in its statement."""
+    selected = select(*(expression.label(column) for column, (expression, _) in columns.items()))
+    return View(
+        name=name,
+        sentence=sentence,
+        columns={column: sentence for column, (_, sentence) in columns.items()},
+        statement=rest(selected),
+    )
+
+
+def _of_labels(row: Any) -> _Columns:
+    labels = cast(row.labels, JSON)
+    return {
+        "team": (labels["team"].as_string(), "Team by the run's labels."),
+        "cluster": (labels["cluster"].as_string(), "Cluster by the run's labels."),
+    }
+
+
+def _of_incident(row: Any) -> _Columns:
+    content = cast(row.content, JSON)
+    spent = {
+        f"phase_{phase}": (
+            cast(content["phases", phase].as_string(), BigInteger),
+            f"Time of its phase {phase} in ns.",
+        )
+        for phase in PHASES
+    }
+    return {
+        "state": (content["state"].as_string(), "open or closed."),
+        "signature": (
+            content["signature"].as_string(),
+            "What the fault has in common with others of its kind.",
+        ),
+        **spent,
+    }
+
+
+def _longest_phases() -> View:
+    said = _of_derived("", "", RUNS).statement.subquery()
+    each = select(
+        said.c.run,
+        func.unnest(func.json_extract(said.c.summary, "$.longest_phases[*]")).label("one"),
+    ).subquery()
+    one = cast(each.c.one, JSON)
+
+    def number(name: str) -> ColumnElement[int]:
+        return cast(one[name].as_string(), BigInteger)
+
+    columns: _Columns = {
+        "run": (each.c.run, "Identity of the run."),
+        "phase": (one["phase"].as_string(), "Name of the phase."),
+        "longest": (number("longest_ns"), "Its longest stretch in ns."),
+        "rank": (number("rank"), "Rank that was in it."),
+        "attempt": (one["attempt"].as_string(), "Attempt in which that was."),
+        "timeout": (one["timeout"].as_string(), "A configured timeout that guards it."),
+        "timeout_limit": (number("timeout_ns"), "That timeout in ns."),
+        "ratio": (
+            cast(one["ratio"].as_string(), Double),
+            "Longest stretch over the timeout: near 1 a rank is about to be killed.",
+        ),
+    }
+    sentence = "The longest stretch of each phase of each run, beside each timeout that guards it."
+    return _view("v_longest_phases", sentence, columns, lambda one: one)
+
+
+def _configurations() -> View:
+    def number(name: str) -> ColumnElement[int]:
+        return cast(_field(name).as_string(), BigInteger)
+
+    return _of_events(
+        "v_configurations",
+        "What each rank said of the settings of its attempt.",
+        (RunConfigured.name,),
+        {
+            **{
+                name: (number(name), _said(RunConfigured, name))
+                for name in ("target_step", "checkpoint_interval", "world_size")
+            },
+            "code_revision": (
+                _field("code_revision").as_string(),
+                _said(RunConfigured, "code_revision"),
+            ),
+            "content": (EVENTS.c.fields, "Every setting as JSON; timeouts in ns."),
+        },
+    )
 
 
 def _steps() -> View:
@@ -190,7 +301,7 @@ def _faults() -> View:
 def _nodes() -> View:
     time = EVENTS.c.anchor + EVENTS.c.monotonic
     broken = (Fault.name, GpuFault.name, GpuXid.name, GpuSxid.name)
-    columns: dict[str, tuple[ColumnElement[Any], str]] = {
+    columns: _Columns = {
         "node": (EVENTS.c.node, "Name of the node."),
         "first_seen": (func.min(time), "Its earliest event by its own clock, UTC ns."),
         "last_seen": (func.max(time), "Its newest event by its own clock, UTC ns."),
@@ -202,16 +313,32 @@ def _nodes() -> View:
             "Faults of it, of its GPUs and of its ranks.",
         ),
     }
-    statement = (
-        select(*(column.label(name) for name, (column, _) in columns.items()))
-        .where(EVENTS.c.node.is_not(None))
-        .group_by(EVENTS.c.node)
+    return _view(
+        "v_nodes",
+        "Every node of which an event is stored.",
+        columns,
+        lambda one: one.where(EVENTS.c.node.is_not(None)).group_by(EVENTS.c.node),
     )
-    return View(
-        name="v_nodes",
-        sentence="Every node of which an event is stored.",
-        columns={name: sentence for name, (_, sentence) in columns.items()},
-        statement=statement,
+
+
+def _stays() -> View:
+    time = EVENTS.c.anchor + EVENTS.c.monotonic
+    keys = [EVENTS.c[name] for name in ("node", "run", "attempt")]
+    columns: _Columns = {
+        "node": (EVENTS.c.node, "Name of the node."),
+        "run": (EVENTS.c.run, "Identity of the run."),
+        "attempt": (EVENTS.c.attempt, "Identity of the attempt."),
+        "ranks": (func.count(distinct(EVENTS.c.rank)), "Ranks of the attempt on the node."),
+        "first_seen": (func.min(time), "Earliest event of these ranks, UTC ns."),
+        "last_seen": (func.max(time), "Newest event of these ranks, UTC ns."),
+    }
+    return _view(
+        "v_stays",
+        "From when to when each attempt had ranks on a node.",
+        columns,
+        lambda one: one.where(*(key.is_not(None) for key in (*keys, EVENTS.c.rank))).group_by(
+            *keys
+        ),
     )
 
 
@@ -219,25 +346,18 @@ def _of_events(
     name: str,
     sentence: str,
     names: Sequence[str],
-    own: Mapping[str, tuple[ColumnElement[Any], str]],
+    own: _Columns,
 ) -> View:
     """Return a view of some kinds of events, with who recorded them and when."""
     told = {field: spec.described.sentence for field, spec in wire.specs(Envelope).items()}
-    columns: dict[str, tuple[ColumnElement[Any], str]] = {
+    columns: _Columns = {
         "time": (EVENTS.c.anchor + EVENTS.c.monotonic, _TIME),
         **{field: (EVENTS.c[field], told[field]) for field in ("run", "attempt", "rank", "node")},
         **own,
         "producer": (EVENTS.c.producer, told["producer"]),
         "first_sequence": (EVENTS.c.first_sequence, told["first_sequence"]),
     }
-    return View(
-        name=name,
-        sentence=sentence,
-        columns={column: sentence for column, (_, sentence) in columns.items()},
-        statement=select(
-            *(expression.label(column) for column, (expression, _) in columns.items())
-        ).where(EVENTS.c.name.in_(names)),
-    )
+    return _view(name, sentence, columns, lambda one: one.where(EVENTS.c.name.in_(names)))
 
 
 def _field(name: str) -> Any:

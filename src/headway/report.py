@@ -214,6 +214,7 @@ def _incident(incident: Incident, ledger: Ledger) -> dict[str, Any]:
             "suspect_node",
             "suspect_gpu",
             "suspect_rule",
+            "signature",
             "gpu_repeats",
             "rollback_steps",
             "outcome",

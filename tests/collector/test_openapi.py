@@ -64,7 +64,12 @@ def test_every_answer_is_as_described(
 ) -> None:
     operation = schema[endpoint.path][endpoint.method.value]
     (incident,) = collector.client.incidents()
-    known = {"run": "llama-1", "node": "n1", "incident": incident["incident"]}
+    known = {
+        "run": "llama-1",
+        "node": "n1",
+        "incident": incident["incident"],
+        "question": "worst-incidents",
+    }
 
     @hypothesis.settings(
         max_examples=20,

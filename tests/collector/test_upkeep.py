@@ -157,6 +157,14 @@ def test_the_thread_ends_at_once_when_it_is_closed(store: EventStore) -> None:
     assert not any(thread.name == "headway-upkeep" for thread in threading.enumerate())
 
 
+def test_the_last_word_is_written_at_the_end(store: EventStore) -> None:
+    world = World(store)
+    world.upkeep.start()
+    world.add(RUN + END)
+    world.upkeep.close()
+    assert asked(store, "SELECT state FROM v_runs") == [("completed",)]
+
+
 def test_superseded_rows_go_after_a_day_and_the_word_about_a_run_that_was_over_stays(
     store: EventStore,
 ) -> None:

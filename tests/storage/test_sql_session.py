@@ -103,6 +103,25 @@ def test_an_answer_is_cut_at_its_limit_and_says_so(store: EventStore) -> None:
 
 
 @pytest.mark.slow
+def test_values_are_bound_by_name_and_never_read_as_sql(store: EventStore) -> None:
+    asked = "SELECT range FROM range(10) WHERE range > $low AND ($word IS NULL OR $word = 'x')"
+    ask = store.reading.sql.ask
+    assert ask(asked, values={"low": 6, "word": None}).table.num_rows == 3
+    assert ask(asked, values={"low": 6, "word": "y' OR 'x' = 'x"}).table.num_rows == 0
+    with pytest.raises(SqlRefused, match=r"without a value: \$low, \$word"):
+        ask(asked)
+    with pytest.raises(SqlRefused, match=r"no parameter \$high"):
+        ask(asked, values={"low": 1, "word": "x", "high": 2})
+
+
+def test_how_many_rows_there_are_is_counted_where_somebody_asks(store: EventStore) -> None:
+    ask = store.reading.sql.ask
+    assert ask("FROM range(1000) -- all", 10, counted=True).total == 1000
+    assert ask("FROM range(5);", 10, counted=True).total == 5
+    assert ask("FROM range($n)", 10, {"n": 70}, counted=True).total == 70
+    assert ask("FROM range(1000)", 10).total is None
+
+
 def test_an_answer_of_too_many_bytes_is_cut_too(store: EventStore) -> None:
     wide = (
         "SELECT string_agg(md5(r.range::TEXT)) FROM range(3000) r, range(3000) o GROUP BY o.range"

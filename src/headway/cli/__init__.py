@@ -22,6 +22,7 @@ COMMANDS: Mapping[str, tuple[str, ...]] = {
     "incidents": ("server",),
     "incident": ("server",),
     "nodes": ("server",),
+    "ask": ("server",),
     "sql": ("server",),
     "storage": ("server",),
     "collect": ("server",),

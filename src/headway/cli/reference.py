@@ -12,6 +12,7 @@ from headway.collector import openapi
 from headway.events import EVENTS, Envelope
 from headway.gpu_faults import nvlink5, table
 from headway.gpu_faults.policy import DEFAULT_POLICY, RECOVERY_ACTIONS
+from headway.storage.questions import QUESTIONS
 
 _GENERATED = "<!-- Written by `headway generate`; change the declaration instead. -->"
 
@@ -24,6 +25,7 @@ def pages() -> Mapping[str, str]:
         "docs/reference/gpu_faults.md": gpu_faults_page(),
         "docs/reference/metrics.md": metrics_page(),
         "docs/reference/openapi.json": openapi_page(),
+        "docs/reference/questions.md": questions_page(),
         "docs/reference/settings.md": settings_page(),
         "docs/reference/views.md": views_page(),
     }
@@ -201,6 +203,37 @@ def views_page() -> str:
                 ("Column", "Meaning"),
                 ((f"`{name}`", sentence) for name, sentence in view.columns.items()),
             ),
+        ]
+    return _page(parts)
+
+
+def questions_page() -> str:
+    """Return the page of all saved questions, from `headway.storage.questions`."""
+    parts = [
+        "# Saved questions",
+        "Declared in `src/headway/storage/questions/`. `headway ask NAME --PARAMETER VALUE` asks "
+        "one, `GET /api/v1/questions/NAME?parameter=PARAMETER=VALUE` and the Explore page do the "
+        "same. Values are bound by the engine and never become part of the statement. Columns that "
+        "end in `_hours`, `_minutes` or `_seconds` are durations, shares and ratios 0 to 1; times "
+        "are UTC.",
+    ]
+    for question in QUESTIONS.values():
+        parts += [
+            f"## `{question.name}`",
+            f"**{question.asks}** {question.notes}",
+            _table(
+                ("Parameter", "Kind", "Default", "Meaning"),
+                (
+                    (
+                        f"`{one.name}`",
+                        one.kind,
+                        "" if one.default is None else f"`{one.default}`",
+                        one.sentence + (f" One of {_choices(one.choices)}." if one.choices else ""),
+                    )
+                    for one in question.parameters
+                ),
+            ),
+            f"```sql\n{question.sql}```",
         ]
     return _page(parts)
 

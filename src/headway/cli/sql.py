@@ -1,10 +1,7 @@
 """`headway sql`: one SELECT over the documented views."""
 
 import argparse
-import csv
 import json
-import sys
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +31,8 @@ def add(subparsers: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the answer."""
+    from headway.cli.rows_text import print_csv, print_rows, warn_cut
+
     statement: str | None = arguments.statement
     with source(arguments) as client:
         if statement is None:
@@ -41,7 +40,7 @@ def run(arguments: argparse.Namespace) -> int:
             return 0
         if arguments.arrow is not None:
             table = client.sql_table(statement, arguments.limit)
-            _warn((table.schema.metadata or {}).get(b"truncated") == b"true", table.num_rows)
+            warn_cut((table.schema.metadata or {}).get(b"truncated") == b"true", table.num_rows)
             _write(arguments.arrow, table)
             return 0
         found = client.sql(statement, arguments.limit)
@@ -49,12 +48,10 @@ def run(arguments: argparse.Namespace) -> int:
         print(json.dumps(found, sort_keys=True))
         return 0
     if arguments.csv:
-        writer = csv.writer(sys.stdout, lineterminator="\n")
-        writer.writerow(column["name"] for column in found["columns"])
-        writer.writerows(found["rows"])
+        print_csv(found)
     else:
-        _print_rows(found)
-    _warn(found["truncated"], len(found["rows"]))
+        print_rows(found)
+    warn_cut(found["truncated"], len(found["rows"]))
     return 0
 
 
@@ -70,31 +67,6 @@ def _print_views(views: list[dict[str, Any]], arguments: argparse.Namespace) -> 
         for column in view["columns"]:
             table.add_row(column["name"], column["sentence"])
         console.print(table)
-
-
-def _print_rows(found: Mapping[str, Any]) -> None:
-    from headway.cli.tables import console_for, table_of
-
-    numeric = ("int", "uint", "float", "double", "decimal")
-    headings = [
-        f">{column['name']}" if column["type"].startswith(numeric) else column["name"]
-        for column in found["columns"]
-    ]
-    table = table_of(*headings)
-    for row in found["rows"]:
-        table.add_row(*map(_text, row))
-    console_for(None).print(table)
-
-
-def _text(value: Any) -> str:
-    if value is None:
-        return ""
-    return json.dumps(value) if isinstance(value, dict | list) else str(value)
-
-
-def _warn(truncated: bool, num_rows: int) -> None:
-    if truncated:
-        print(f"headway: only the first {num_rows} rows; --limit asks for more", file=sys.stderr)
 
 
 def _write(path: Path, table: Any) -> None:

@@ -255,6 +255,7 @@ def _incident(
         suspect_node=verdict.node,
         suspect_gpu=verdict.gpu,
         suspect_rule=verdict.suspect_rule,
+        signature=verdict.signature,
         rollback_steps=None if rollback is None else rollback[0],
         rollback=None if rollback is None else rollback[1],
         attempts=tuple(accounts[position].attempt.identity for position in positions),

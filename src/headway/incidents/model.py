@@ -129,7 +129,7 @@ class Incident:
     """One incident; `cause` is a person's where one corrected it, `original_cause` the rule's.
 
     `gpu_repeats` counts the run's incidents of the suspected GPU within seven days, this one
-    included.
+    included. `signature` is what the fault has in common with others of its kind.
     """
 
     incident: str
@@ -146,6 +146,7 @@ class Incident:
     suspect_node: str | None
     suspect_gpu: str | None
     suspect_rule: str | None
+    signature: str | None
     rollback_steps: int | None
     rollback: int | None
     attempts: tuple[str, ...]
