@@ -113,6 +113,8 @@ GPU_FAULT_KINDS = (
     "xid_changed",
 )
 END_REASONS = ("completed", "failed", "stopped")
+NOTE_SUBJECTS = ("run", "incident", "node", "configuration")
+"""What a person's note can be about; a configuration is that of one attempt."""
 
 _NANOSECONDS = "ns"
 
@@ -676,8 +678,16 @@ class Note(Event):
     """Something a person or a program wanted to be remembered."""
 
     name: ClassVar[str] = "note"
-    text: Annotated[str, Described("Its words.")]
+    text: Annotated[str, Described("Its words; empty where it only changes labels.")]
     author: Annotated[str | None, Described("Who wrote it.")] = None
+    about: Annotated[
+        str | None, Described("What a person's note is about.", choices=NOTE_SUBJECTS)
+    ] = None
+    subject: Annotated[
+        str | None, Described("Identity of that run, incident, node or attempt.")
+    ] = None
+    labels: Annotated[tuple[str, ...], Described("Labels that its subject gets.")] = ()
+    labels_removed: Annotated[tuple[str, ...], Described("Labels that its subject loses.")] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
