@@ -4,6 +4,8 @@ Handlers that compute run in threads; only reading a body and waiting for its co
 asynchronous. Every error is JSON: `error` says what is wrong, `next` what to do.
 """
 
+from collections import Counter
+from difflib import get_close_matches
 from http import HTTPStatus
 from importlib.metadata import version
 
@@ -20,16 +22,19 @@ from headway.collector.answers import error_answer, service_of
 from headway.collector.endpoints import ENDPOINTS
 from headway.collector.exposition import exposition
 from headway.collector.ingest import Busy
-from headway.collector.ledgers import LedgerFailed, NoSuchRun
+from headway.collector.ledgers import NoSuchRun
 from headway.collector.limits import Patience
+from headway.collector.run_ledger import LedgerFailed, StillComputing
 from headway.collector.service import Service
 from headway.collector.serving import route
-from headway.collector.token_check import TokenCheck
+from headway.collector.token_check import REASONS, TokenCheck
 from headway.storage.reading import TooSlow
 
 
 def application(service: Service) -> Starlette:
     """Return the ASGI application of a service, which is started and closed elsewhere."""
+    refused = Counter(dict.fromkeys(REASONS, 0))
+    book = TokenBook(service.settings.tokens, service.settings.token)
     app = Starlette(
         routes=[
             *otlp_api.routes(),
@@ -43,7 +48,7 @@ def application(service: Service) -> Starlette:
             *(route(endpoint) for endpoint in ENDPOINTS),
         ],
         middleware=[
-            Middleware(TokenCheck, book=TokenBook(service.settings.tokens, service.settings.token)),
+            Middleware(TokenCheck, book=book, refused=refused),
             Middleware(Patience, seconds=service.settings.request_timeout),
         ],
         exception_handlers={
@@ -51,10 +56,12 @@ def application(service: Service) -> Starlette:
             NoSuchRun: _no_such_run,
             LedgerFailed: _ledger_failed,
             Busy: _busy,
+            StillComputing: _busy,
             TooSlow: _busy,
         },
     )
     app.state.service = service
+    app.state.refused = refused
     return app
 
 
@@ -75,7 +82,8 @@ def readyz(request: Request) -> Response:
 
 def metrics(request: Request) -> Response:
     """Answer a scrape."""
-    content, content_type = exposition(service_of(request), request.headers.get("accept", ""))
+    accept = request.headers.get("accept", "")
+    content, content_type = exposition(service_of(request), request.app.state.refused, accept)
     return Response(content, headers={"Content-Type": content_type})
 
 
@@ -121,9 +129,19 @@ def _busy(_: Request, error: Exception) -> Response:
 
 def _http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)  # noqa: S101  # Starlette routes only these here
-    return error_answer(
-        error.status_code,
-        f"{request.method} {request.url.path}: {error.detail}",
-        "See GET /api/v1/runs.",
-        dict(error.headers or {}),
-    )
+    headers = dict(error.headers or {})
+    next_step = _methods(headers["Allow"]) if "Allow" in headers else _where(request)
+    said = f"{request.method} {request.url.path}: {error.detail}"
+    return error_answer(error.status_code, said, next_step, headers)
+
+
+def _methods(allowed: str) -> str:
+    return f"Ask with {' or '.join(sorted(allowed.split(', ')))}."
+
+
+def _where(request: Request) -> str:
+    """Return what to ask instead of a path that there is not."""
+    known = [route.path for route in request.app.routes]
+    likely = get_close_matches(request.url.path, known, n=1)
+    nearest = f"Did you mean {likely[0]}? " if likely else ""
+    return f"{nearest}GET /openapi.json lists every path."

@@ -1,6 +1,7 @@
 """Every endpoint of the read API, in the order of the reference page."""
 
 from headway.collector import (
+    course_api,
     fleet_api,
     incident_api,
     node_api,
@@ -16,6 +17,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     *fleet_api.ENDPOINTS,
     *run_api.ENDPOINTS,
     *window_api.ENDPOINTS,
+    *course_api.ENDPOINTS,
     *incident_api.ENDPOINTS,
     *node_api.ENDPOINTS,
     *record_api.ENDPOINTS,

@@ -5,14 +5,14 @@ they matter.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from prometheus_client import CollectorRegistry
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.exposition import choose_encoder
 from prometheus_client.registry import Collector
 
-from headway.collector.ledgers import Snapshot
+from headway.collector.run_ledger import Snapshot
 from headway.collector.service import Service
 from headway.events import LAYERS
 from headway.fleet.histories import NodeHistory
@@ -24,10 +24,13 @@ Sample = tuple[str, tuple[str, ...], float | None]
 _SECOND = 1e9
 
 
-def exposition(service: Service, accept: str) -> tuple[bytes, str]:
-    """Return the metrics in the format that a scraper accepts, and its content type."""
+def exposition(service: Service, refused: Mapping[str, int], accept: str) -> tuple[bytes, str]:
+    """Return the metrics in the format that a scraper accepts, and its content type.
+
+    `refused` are the requests that were turned away at the door, by reason.
+    """
     registry = CollectorRegistry(auto_describe=False)
-    registry.register(_Families(service))
+    registry.register(_Families(service, refused))
     encode, content_type = choose_encoder(accept)
     return encode(registry), content_type
 
@@ -91,11 +94,14 @@ def ingest_samples(service: Service) -> Iterator[Sample]:
 class _Families(Collector):
     """Samples grouped by metric, with the declared description of each."""
 
-    def __init__(self, service: Service) -> None:
+    def __init__(self, service: Service, refused: Mapping[str, int]) -> None:
         self._service = service
+        self._refused = refused
 
     def collect(self) -> Iterable[GaugeMetricFamily | CounterMetricFamily]:
         samples = list(ingest_samples(self._service))
+        for reason, count in self._refused.items():
+            samples.append(("headway_refused_requests_total", (reason,), count))
         now = self._service.clock()
         for snapshot in self._service.ledgers.snapshots():
             samples += run_samples(snapshot, now)

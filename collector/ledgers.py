@@ -1,140 +1,49 @@
-"""The ledger of every run, kept current from the events that are stored.
+"""The ledgers of all runs, kept current from the events that are stored.
 
-A snapshot is computed when somebody asks and something changed: new events, or time itself while
-the run is live, and then at most once a second. Knows no database and reads an injected clock.
+A ledger is computed when somebody asks for its run and something changed: new events, or time
+itself while the run is live, and then at most once a second. Who asks for all runs computes only a
+little; the `Refresher` does the rest. Knows no database and reads an injected clock.
 """
 
-import logging
 import threading
+import time
+import uuid
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
-from headway.collector.node_clocks import NodeClocks
 from headway.collector.node_feed import NodeFeed
-from headway.events import Envelope, RunStarted
+from headway.collector.run_ledger import LedgerFailed, RunLedger, Snapshot, StillComputing
+from headway.events import Envelope
 from headway.expiry import Expiry
-from headway.ledger import Ledger, Timeline
 from headway.ledger.segments import FrozenSegment
-from headway.report import report, summary
 
-_LOG = logging.getLogger(__name__)
-
-_LIVE_STEP = 1_000_000_000
-"""A live ledger is at most this old, in nanoseconds."""
+_SECOND = 10**9
+_LAG = 3 * _SECOND
+"""From this age on, in ns, who asks for all runs does more to have them newer."""
+_LITTLE = 30_000_000
+"""CPU time in ns that who asks for all runs may take to compute what changed."""
+_MORE = 150_000_000
+"""The same, in ns, for ledgers older than `_LAG`, as after a time when nobody asked."""
+_PATIENCE = 5.0
+"""Seconds to wait for another thread that computes what was asked for."""
 
 
 class NoSuchRun(LookupError):  # noqa: N818  # the condition reads as a name
     """A run id or name of which no event is stored."""
 
 
-class LedgerFailed(RuntimeError):  # noqa: N818  # the condition reads as a name
-    """The events of a run are stored, but its ledger could not be computed."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Snapshot:
-    """A run's ledger at one moment and what is derived from it; equal versions are equal."""
+class Fleet:
+    """The ledgers of all runs, the newest run first; those that failed are left out.
 
-    version: str
-    ledger: Ledger
-    report: dict[str, Any]
-    summary: dict[str, Any]
-    newest: int
-
-
-class _Run:
-    """One run's timeline with the snapshot that was computed last.
-
-    New events only queue up here, so that no commit waits for a ledger that is being computed.
+    Equal versions have equal snapshots. No run is shown as it was before `as_of`, in UTC ns.
     """
 
-    def __init__(self, run: str, clock: Callable[[], int]) -> None:
-        self.name = run.rpartition("-")[0] or run
-        self.started: int | None = None
-        self._run = run
-        self._clock = clock
-        self._queue_lock = threading.Lock()
-        self._queue: list[Envelope] = []
-        self._num_changes = 0
-        self._clocks = NodeClocks()
-        self._compute_lock = threading.Lock()
-        self._timeline = Timeline(run)
-        self._failure: Exception | None = None
-        self._snapshot: Snapshot | None = None
-        self._computed = (-1, 0)
-
-    def restore(self, segments: Sequence[FrozenSegment]) -> None:
-        """Take what is left of expired steps, before any event."""
-        self._timeline.add_segments(segments)
-
-    def expire(self, found: Expiry) -> None:
-        """Let go of raw records that are no longer stored; what the ledger says stays."""
-        with self._compute_lock:
-            self._timeline = self._timeline.without(found.removed, found.kept, found.segments)
-        with self._queue_lock:
-            self._num_changes += 1
-
-    def add(self, envelopes: Sequence[Envelope]) -> None:
-        with self._queue_lock:
-            self._queue += envelopes
-            self._num_changes += 1
-            self._clocks.add(envelopes)
-            for envelope in envelopes:
-                time = envelope.anchor + envelope.monotonic
-                self.started = time if self.started is None else min(self.started, time)
-                if isinstance(envelope.event, RunStarted):
-                    self.name = envelope.event.run_name
-
-    def add_of_nodes(self, envelopes: Sequence[Envelope]) -> None:
-        """Take events of the run's nodes, which are no sign of the run itself."""
-        with self._queue_lock:
-            self._queue += envelopes
-            self._num_changes += 1
-
-    def snapshot(self) -> Snapshot:
-        with self._compute_lock:
-            now = self._clock()
-            with self._queue_lock:
-                queue, self._queue = self._queue, []
-                num_changes, newest = self._num_changes, self._clocks.newest()
-            computed, as_of = self._computed
-            if (
-                self._snapshot is not None
-                and computed == num_changes
-                and (not self._snapshot.report["provisional"] or now - as_of < _LIVE_STEP)
-            ):
-                return self._snapshot
-            try:
-                ledger = self._ledger(queue, now)
-                built = report(ledger)
-                self._snapshot = Snapshot(
-                    version=f"{num_changes}-{now}",
-                    ledger=ledger,
-                    report=built,
-                    summary=summary(built),
-                    newest=newest,
-                )
-            except Exception as error:
-                # A defect met by one run's events must not hide the other runs.
-                _LOG.exception("the ledger of %r could not be computed", self._run)
-                raise LedgerFailed(
-                    f"the ledger of {self._run!r} could not be computed: {error!r}"
-                ) from error
-            self._computed = (num_changes, now)
-            return self._snapshot
-
-    def _ledger(self, new: Sequence[Envelope], now: int) -> Ledger:
-        if self._failure is not None:
-            raise self._failure
-        try:
-            self._timeline.add(new)
-        except Exception as error:
-            self._failure = error  # half of the events are in, so no later ledger would be right
-            raise
-        return self._timeline.ledger(now)
+    version: str
+    as_of: int
+    snapshots: tuple[Snapshot, ...]
 
 
 class Ledgers:
@@ -142,17 +51,22 @@ class Ledgers:
 
     def __init__(self, clock: Callable[[], int]) -> None:
         """Start without any run; `clock` gives the time in UTC nanoseconds."""
+        self.asked = -float("inf")
+        """When somebody last asked for all runs, in seconds of the monotonic clock."""
         self._clock = clock
         self._lock = threading.Lock()
-        self._runs: dict[str, _Run] = {}
+        self._runs: dict[str, RunLedger] = {}
+        self._unsettled: set[RunLedger] = set()
         self._feed = NodeFeed()
+        self._computing = threading.Lock()
+        self._opening = uuid.uuid4().hex[:12]
+        self._num_computed = 0
+        self._shown: tuple[int, Fleet] | None = None
 
     def restore(self, segments: Mapping[str, Sequence[FrozenSegment]]) -> None:
         """Take what is left of expired steps by run, before any event of it."""
         for run, listed in segments.items():
-            with self._lock:
-                found = self._runs.setdefault(run, _Run(run, self._clock))
-            found.restore(listed)
+            self._run(run).restore(listed)
 
     def add(self, envelopes: Sequence[Envelope]) -> None:
         """Take stored events; those of a node go to the runs that have ranks on it."""
@@ -161,16 +75,16 @@ class Ledgers:
             if envelope.run is not None:
                 by_run[envelope.run].append(envelope)
         for run, group in by_run.items():
-            with self._lock:
-                if run not in self._runs:
-                    self._runs[run] = _Run(run, self._clock)
-                found = self._runs[run]
+            found = self._run(run)
             found.add(group)
+            with self._lock:
+                self._unsettled.add(found)
         with self._lock:
             given = self._feed.add(envelopes)
             for run, group in given.items():
                 if group:
                     self._runs[run].add_of_nodes(group)
+                    self._unsettled.add(self._runs[run])
 
     def expire(self, run: str, found: Expiry) -> None:
         """Let go of a run's raw records that are no longer stored."""
@@ -178,6 +92,8 @@ class Ledgers:
             known = self._runs.get(run)
         if known is not None:
             known.expire(found)
+            with self._lock:
+                self._unsettled.add(known)
 
     def of_node(self, node: str) -> Sequence[Envelope]:
         """Return what a node told of its GPUs and its health, in order of time."""
@@ -200,6 +116,7 @@ class Ledgers:
         Raises:
             NoSuchRun: neither an id nor a name of a known run.
             LedgerFailed: a defect of the ledger.
+            StillComputing: another thread has been at it for seconds.
         """
         with self._lock:
             if run in self._runs:
@@ -209,14 +126,90 @@ class Ledgers:
                 if not named:
                     raise NoSuchRun(f"no event of a run {run!r} has arrived")
                 found = max(named, key=lambda item: item.started or 0)
-        return found.snapshot()
+        return found.snapshot(_PATIENCE)
 
     def snapshots(self) -> list[Snapshot]:
-        """Return the current ledgers of all runs, the newest run first; failed ones left out."""
+        """Return the ledgers of all runs as `fleet` does."""
+        return list(self.fleet().snapshots)
+
+    def fleet(self) -> Fleet:
+        """Return the ledgers of all runs, each as exact as can be had for a little work.
+
+        A run that is new is always there. Where more live runs changed than can be computed in a
+        few milliseconds, they are shown as the `Refresher` left them, usually a second ago.
+
+        Raises:
+            StillComputing: ledgers that nobody computed yet have kept another thread for seconds.
+        """
+        self.asked = time.monotonic()
+        now = self._clock()
+        stale = self.stale(now)
+        if stale:
+            self._compute(stale, now)
+        return self._fleet(now)
+
+    def stale(self, now: int) -> list[RunLedger]:
+        """Return the runs whose ledger would be another at a time in UTC ns, the oldest first."""
         with self._lock:
-            runs = sorted(self._runs.values(), key=lambda item: item.started or 0, reverse=True)
-        found = []
-        for run in runs:
-            with suppress(LedgerFailed):
-                found.append(run.snapshot())
-        return found
+            found = [run for run in self._unsettled if run.is_stale(now)]
+        return sorted(found, key=lambda run: run.as_of)
+
+    def _run(self, run: str) -> RunLedger:
+        with self._lock:
+            if run not in self._runs:
+                self._runs[run] = RunLedger(run, self._clock, self._count_computed)
+            return self._runs[run]
+
+    def _count_computed(self) -> None:
+        with self._lock:
+            self._num_computed += 1
+
+    def _compute(self, stale: Sequence[RunLedger], now: int) -> None:
+        """Compute what was never computed, and of the rest what takes little time."""
+        deadline = time.monotonic() + _PATIENCE
+        if not self._computing.acquire(timeout=_PATIENCE):
+            _check_time_for(stale)
+            return
+        try:
+            stale = [run for run in stale if run.is_stale(now)]
+            little = sum(run.cost for run in stale) <= _LITTLE
+            spent = 0
+            for run in stale:
+                if run.as_of == 0:
+                    if time.monotonic() > deadline:
+                        _check_time_for(stale)
+                    with suppress(LedgerFailed):
+                        run.snapshot(_PATIENCE)
+                elif little or (now - run.as_of > _LAG and spent + run.cost <= _MORE):
+                    spent += run.cost
+                    with suppress(LedgerFailed, StillComputing):
+                        run.snapshot(_PATIENCE)
+        finally:
+            self._computing.release()
+
+    def _fleet(self, now: int) -> Fleet:
+        with self._lock:
+            self._unsettled = {run for run in self._unsettled if not run.settled}
+            as_of = min((run.as_of for run in self._unsettled), default=now)
+            if self._shown is None or self._shown[0] != self._num_computed:
+                newest_first = sorted(
+                    self._runs.values(), key=lambda run: run.started or 0, reverse=True
+                )
+                fleet = Fleet(
+                    version=f"{self._opening}-{self._num_computed}",
+                    as_of=as_of,
+                    snapshots=tuple(run.latest for run in newest_first if run.latest is not None),
+                )
+                self._shown = self._num_computed, fleet
+            return replace(self._shown[1], as_of=as_of)
+
+
+def _check_time_for(runs: Sequence[RunLedger]) -> None:
+    """Refuse to show all runs while there are some of which nothing was ever computed.
+
+    Raises:
+        StillComputing: there are.
+    """
+    new = sum(run.as_of == 0 for run in runs)
+    if new:
+        raise StillComputing(f"the ledgers of {new} runs are still to be computed")

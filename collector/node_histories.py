@@ -10,8 +10,9 @@ from dataclasses import asdict, dataclass
 from operator import is_
 from typing import Any
 
-from headway.collector.ledgers import Ledgers, Snapshot
+from headway.collector.ledgers import Ledgers
 from headway.collector.node_clocks import NodeClocks
+from headway.collector.run_ledger import Snapshot
 from headway.events import Envelope, GpuSample
 from headway.fleet.health import AFTER, BEFORE, changes
 from headway.fleet.histories import GpuHistory, NodeHistory, node_history, worst_first

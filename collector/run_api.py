@@ -10,8 +10,8 @@ import pyarrow  # type: ignore[import-untyped]  # ships no types
 from headway.collector import schemas
 from headway.collector.curve import step_curve
 from headway.collector.endpoint import Answer, Asked, BadQuestion, Endpoint
-from headway.collector.ledgers import Snapshot
 from headway.collector.paging import Cursor, Limit, page
+from headway.collector.run_ledger import Snapshot
 from headway.collector.schemas import list_of, object_of
 from headway.collector.service import Service
 from headway.report import interval_objects

@@ -7,11 +7,13 @@ from contextlib import suppress
 
 from headway.collector.ingest import Busy, Committer
 from headway.collector.intake import Intake
-from headway.collector.ledgers import LedgerFailed, Ledgers
+from headway.collector.ledgers import Ledgers
 from headway.collector.node_clocks import NodeClocks
 from headway.collector.node_histories import NodeHistories
 from headway.collector.own_events import OwnEvents
 from headway.collector.recovery import Recoveries
+from headway.collector.refreshing import Refresher
+from headway.collector.run_ledger import LedgerFailed
 from headway.collector.upkeep import Upkeep
 from headway.events import Envelope
 from headway.settings import CollectorSettings
@@ -38,6 +40,7 @@ class Service:
         self.own_events = OwnEvents(clock)
         self._ledgers = Ledgers(clock)
         self._node_histories = NodeHistories(self._ledgers, self.node_clocks, store, clock)
+        self._refresher = Refresher(self._ledgers, clock)
         self._upkeep = Upkeep(store, self._ledgers, settings, clock)
         self._committer: Committer | None = None
         self._complete = False
@@ -104,6 +107,7 @@ class Service:
         self._stopping.set()
         if self._rebuilding is not None:
             self._rebuilding.join()
+        self._refresher.close()
         self._upkeep.close()
         if self._committer is not None:
             self._committer.close()
@@ -122,6 +126,7 @@ class Service:
             self._upkeep.start()
             on_ready()
             self._warm()
+            self._refresher.start()
 
     def _rebuild(self) -> None:
         self._ledgers.restore(self.store.keeping.segments())

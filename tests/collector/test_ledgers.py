@@ -5,7 +5,8 @@ from collections.abc import Iterable
 
 import pytest
 
-from headway.collector.ledgers import LedgerFailed, Ledgers, NoSuchRun
+from headway.collector.ledgers import Ledgers, NoSuchRun
+from headway.collector.run_ledger import LedgerFailed
 from headway.events import Envelope, Note, RunStarted
 from headway.ledger import Timeline
 from records import ANCHOR, SECOND, record, steps
@@ -59,7 +60,7 @@ def test_a_defect_in_one_ledger_reaches_neither_ingest_nor_the_other_runs(
                 raise ZeroDivisionError("a defect")
             return super().add(envelopes)
 
-    monkeypatch.setattr("headway.collector.ledgers.Timeline", Broken)
+    monkeypatch.setattr("headway.collector.run_ledger.Timeline", Broken)
     found = ledgers()
     with caplog.at_level(logging.CRITICAL):
         found.add([record(1, Note(text="x"), run="broken-1"), record(2, Note(text="x"))])

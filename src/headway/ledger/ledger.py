@@ -337,6 +337,11 @@ class Ledger:
             ended_by=_ended_by(account, alive),
         )
 
+    @property
+    def fate_terms(self) -> tuple[int, bool]:
+        """Newest step in a durable checkpoint, and whether steps at risk are lost with the run."""
+        return self._durable, self._lost
+
     def intervals(self) -> list[Interval]:
         """Return the whole run as intervals in order of time; steps of one fate are joined."""
         return intervals_of(self.book, self._durable, self._lost)

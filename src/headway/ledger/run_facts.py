@@ -1,7 +1,7 @@
 """What events say about the run as a whole: its end, its machines, its settings, its launchers."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 
 from headway.events import (
     Allocation,
@@ -61,7 +61,7 @@ def read_facts(facts: Sequence[Stamped], as_of: int) -> RunFacts:
         elif isinstance(record, RunStarted):
             told.run_name = record.run_name
         elif isinstance(record, RunConfigured):
-            told.configured = record
+            told.configured = _completed(record, told.configured)
         elif isinstance(record, RestartBudget):
             told.budgets[record.layer] = record
         elif isinstance(record, Dropped):
@@ -70,6 +70,14 @@ def read_facts(facts: Sequence[Stamped], as_of: int) -> RunFacts:
             told.problems.append(_misuse(event.envelope, record))
     told.held, told.requested = Held(held.items()), Held(requested.items())
     return told
+
+
+def _completed(record: RunConfigured, before: RunConfigured | None) -> RunConfigured:
+    """Return settings with what they leave unsaid taken from those told before."""
+    if before is None:
+        return record
+    unsaid = [one.name for one in fields(record) if getattr(record, one.name) in (None, (), {})]
+    return replace(record, **{name: getattr(before, name) for name in unsaid})
 
 
 def _misuse(envelope: Envelope, record: Misuse) -> Problem:

@@ -38,8 +38,9 @@ class StepRows:
 
     The wait for data ends at a step's start; those of a summary lie at the head of each step.
     `longest` is position and duration of a summary's longest step, `record` begin and end of the
-    whole summary where a finer record tells some of its steps. `loss` (NaN: unknown) and
-    `samples` (-1: unknown) only come with detail and are lost by joining.
+    whole summary where a finer record tells some of its steps. `loss` (NaN: unknown; of a summary
+    only the last step's is known) and `samples` (-1: unknown, and only with detail) are lost by
+    joining.
     """
 
     number: Times
@@ -190,7 +191,11 @@ def _summarised(record: StepsSummary, end: int) -> StepRows:
         position = record.longest_step - record.first_step
         if 0 <= position < count and record.longest <= record.duration:
             longest = position, record.longest
-    return StepRows(number, edges[:-1], edges[1:], waits, False, longest)
+    loss = None
+    if record.loss is not None:
+        loss = np.full(count, np.nan)
+        loss[-1] = record.loss
+    return StepRows(number, edges[:-1], edges[1:], waits, False, longest, loss=loss)
 
 
 def stretched(rows: StepRows) -> StepRows:

@@ -1,0 +1,68 @@
+"""Keeps the ledgers of live runs current beside the requests, for a bounded share of one core.
+
+Otherwise everybody who asks for all runs would have to compute what changed since the last one.
+"""
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+
+from headway.collector.ledgers import Ledgers
+from headway.collector.run_ledger import LedgerFailed
+
+_LOG = logging.getLogger(__name__)
+
+_SECOND = 10**9
+_ASKED = 10.0
+"""Seconds for which somebody who asked for all runs is expected to ask again."""
+_OFTEN = _SECOND
+_SELDOM = 10 * _SECOND
+"""Ages in ns at which a ledger is computed again while somebody asks, and while nobody does."""
+_SHARE = 0.2
+"""Most of one core's time that it takes."""
+_LOOK_SECONDS = 0.2
+"""Seconds until the next look where nothing is to be done."""
+
+
+class Refresher:
+    """Computes the oldest ledger of those that changed, again and again."""
+
+    def __init__(self, ledgers: Ledgers, clock: Callable[[], int]) -> None:
+        """Do nothing yet; `clock` gives the time in UTC nanoseconds."""
+        self._ledgers = ledgers
+        self._clock = clock
+        self._stopping = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def start(self) -> None:
+        """Begin, in a thread."""
+        self._thread = threading.Thread(target=self._run, name="headway-refresh", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Finish what is being computed and end."""
+        self._stopping.set()
+        if self._thread is not None:
+            self._thread.join()
+
+    def refresh(self) -> float:
+        """Compute one ledger if it is time; return for how many seconds to rest."""
+        now = self._clock()
+        is_asked = time.monotonic() - self._ledgers.asked < _ASKED
+        for run in self._ledgers.stale(now)[:1]:
+            if now - run.as_of >= (_OFTEN if is_asked else _SELDOM):
+                with suppress(LedgerFailed):
+                    run.snapshot()
+                return run.cost / _SECOND * (1 / _SHARE - 1)
+        return _LOOK_SECONDS
+
+    def _run(self) -> None:
+        rest = 0.0
+        while not self._stopping.wait(rest):
+            try:
+                rest = self.refresh()
+            except Exception:
+                _LOG.exception("a ledger could not be refreshed; it is tried again")
+                rest = _LOOK_SECONDS

@@ -1,0 +1,179 @@
+"""One run's timeline with the ledger that was computed last, for any number of threads that ask.
+
+New events only queue up, so that no commit waits for a ledger that is being computed.
+"""
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from headway.collector.node_clocks import NodeClocks
+from headway.events import Envelope, RunStarted
+from headway.expiry import Expiry
+from headway.ledger import Ledger, Timeline
+from headway.ledger.segments import FrozenSegment
+from headway.report import report, summary
+
+_LOG = logging.getLogger(__name__)
+
+_LIVE_STEP = 1_000_000_000
+"""A live ledger is at most this old, in nanoseconds."""
+
+
+class LedgerFailed(RuntimeError):  # noqa: N818  # the condition reads as a name
+    """The events of a run are stored, but its ledger could not be computed."""
+
+
+class StillComputing(RuntimeError):  # noqa: N818  # the condition reads as a name
+    """A ledger that is asked for is being computed, and it takes long."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """A run's ledger at one moment and what is derived from it; equal versions are equal."""
+
+    version: str
+    ledger: Ledger
+    report: dict[str, Any]
+    summary: dict[str, Any]
+    newest: int
+
+
+class RunLedger:
+    """What is known of one run: its events, and the snapshot that was computed last."""
+
+    def __init__(self, run: str, clock: Callable[[], int], computed: Callable[[], None]) -> None:
+        """Start without events; `computed` is called after each new snapshot."""
+        self.name = run.rpartition("-")[0] or run
+        self.started: int | None = None
+        self.cost = 0
+        """CPU time in ns that the newest snapshot took."""
+        self.as_of = 0
+        """When the newest snapshot was computed, UTC ns."""
+        self.latest: Snapshot | None = None
+        self._run = run
+        self._clock = clock
+        self._on_computed = computed
+        self._queue_lock = threading.Lock()
+        self._queue: list[Envelope] = []
+        self._num_changes = 0
+        self._clocks = NodeClocks()
+        self._compute_lock = threading.Lock()
+        self._timeline = Timeline(run)
+        self._defect: Exception | None = None
+        self._failure: Exception | None = None
+        self._computed = -1
+
+    def restore(self, segments: Sequence[FrozenSegment]) -> None:
+        """Take what is left of expired steps, before any event."""
+        self._timeline.add_segments(segments)
+
+    def expire(self, found: Expiry) -> None:
+        """Let go of raw records that are no longer stored; what the ledger says stays."""
+        with self._compute_lock:
+            self._timeline = self._timeline.without(found.removed, found.kept, found.segments)
+        with self._queue_lock:
+            self._num_changes += 1
+
+    def add(self, envelopes: Sequence[Envelope]) -> None:
+        """Take stored events of the run."""
+        with self._queue_lock:
+            self._queue += envelopes
+            self._num_changes += 1
+            self._clocks.add(envelopes)
+            for envelope in envelopes:
+                told = envelope.anchor + envelope.monotonic
+                self.started = told if self.started is None else min(self.started, told)
+                if isinstance(envelope.event, RunStarted):
+                    self.name = envelope.event.run_name
+
+    def add_of_nodes(self, envelopes: Sequence[Envelope]) -> None:
+        """Take events of the run's nodes, which are no sign of the run itself."""
+        with self._queue_lock:
+            self._queue += envelopes
+            self._num_changes += 1
+
+    @property
+    def settled(self) -> bool:
+        """Whether only new events can change what is said of it."""
+        latest = self.latest
+        return self._is_computed(self._num_changes) and not (
+            latest is not None and latest.report["provisional"]
+        )
+
+    def is_stale(self, now: int) -> bool:
+        """Whether a snapshot at a time in UTC ns would be another than the newest."""
+        return not self._answers(self._num_changes, now)
+
+    def snapshot(self, patience: float | None = None) -> Snapshot:
+        """Return the current ledger; of those who ask at once, one computes it for all.
+
+        Waits as long as it takes, or `patience` seconds.
+
+        Raises:
+            LedgerFailed: a defect of the ledger.
+            StillComputing: another thread was at it for the whole time.
+        """
+        asked, now = self._num_changes, self._clock()
+        if not self._compute_lock.acquire(timeout=-1 if patience is None else patience):
+            raise StillComputing(f"the ledger of {self._run!r} is being computed, which takes long")
+        try:
+            if not self._answers(asked, now):
+                self._compute()
+            if self._failure is not None:
+                raise LedgerFailed(
+                    f"the ledger of {self._run!r} could not be computed: {self._failure!r}"
+                ) from self._failure
+            assert self.latest is not None  # noqa: S101  # it is computed now
+            return self.latest
+        finally:
+            self._compute_lock.release()
+
+    def _is_computed(self, num_changes: int) -> bool:
+        return self._computed >= num_changes
+
+    def _answers(self, num_changes: int, now: int) -> bool:
+        """Whether the newest snapshot answers who asked after so many changes at a time."""
+        if not self._is_computed(num_changes):
+            return False
+        latest = self.latest
+        live = latest is not None and latest.report["provisional"]
+        return not live or abs(now - self.as_of) < _LIVE_STEP
+
+    def _compute(self) -> None:
+        now, begun = self._clock(), time.thread_time_ns()
+        with self._queue_lock:
+            queue, self._queue = self._queue, []
+            num_changes, newest = self._num_changes, self._clocks.newest()
+        try:
+            ledger = self._ledger(queue, now)
+            built = report(ledger)
+            found = Snapshot(
+                version=f"{num_changes}-{now}",
+                ledger=ledger,
+                report=built,
+                summary=summary(built),
+                newest=newest,
+            )
+        except Exception as error:
+            # A defect met by one run's events must not hide the other runs.
+            _LOG.exception("the ledger of %r could not be computed", self._run)
+            self.latest, self._failure = None, error
+        else:
+            self.latest, self._failure = found, None
+        self.as_of, self.cost = now, time.thread_time_ns() - begun
+        self._computed = num_changes
+        self._on_computed()
+
+    def _ledger(self, new: Sequence[Envelope], now: int) -> Ledger:
+        if self._defect is not None:
+            raise self._defect
+        try:
+            self._timeline.add(new)
+        except Exception as error:
+            self._defect = error  # half of the events are in, so no later ledger would be right
+            raise
+        return self._timeline.ledger(now)
