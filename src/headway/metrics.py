@@ -277,6 +277,13 @@ METRICS: Mapping[str, Metric] = {
             labels=("outcome",),
         ),
         Metric(
+            name="headway_refused_requests_total",
+            kind="counter",
+            description="Requests that were turned away at the door: 401 for no_token and "
+            "wrong_token, 403 for scope and web_page.",
+            labels=("reason",),
+        ),
+        Metric(
             name="headway_ingest_bytes_in_flight",
             kind="gauge",
             description="Bytes of requests on their way into the store, inflated.",

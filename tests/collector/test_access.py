@@ -1,5 +1,8 @@
 """Only this machine may talk to the collector, and others with a token that allows it."""
 
+import asyncio
+import socket
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -228,13 +231,18 @@ def book(path: Path) -> TokenBook:
 
 
 @pytest.fixture
-def address(book: TokenBook) -> Iterator[str]:
+def refused() -> Counter[str]:
+    return Counter()
+
+
+@pytest.fixture
+def address(book: TokenBook, refused: Counter[str]) -> Iterator[str]:
     routes = [
         Route("/healthz", health),
         Route("/readyz", health),
         Route("/{path:path}", seen, methods=["GET", "POST"]),
     ]
-    with served(TokenCheck(Starlette(routes=routes), book)) as found:
+    with served(TokenCheck(Starlette(routes=routes), book, refused)) as found:
         yield found
 
 
@@ -256,6 +264,10 @@ def test_without_a_token_every_program_of_this_machine_may_do_everything(address
         {"Host": "rebound.example:8750"},
         {"Host": "192.0.2.7"},
         {"Host": ""},
+        {"Host": "[::1"},
+        {"Host": "localhost@rebound.example"},
+        {"Host": "127.0.0.1.rebound.example:8750"},
+        {"Host": "0.0.0.0:8750"},
         {"Host": "localhost.rebound.example"},
         {"Origin": "https://elsewhere.example"},
         {"Origin": "null"},
@@ -268,16 +280,23 @@ def test_without_a_token_a_page_of_elsewhere_is_refused(
 
     assert answer.status_code == 403
     assert "headway token add" in answer.json()["next"]
-    assert (
-        headers.get("Origin", headers.get("Host", "").partition(":")[0]) in answer.json()["error"]
-    )
+    named = headers.get("Origin") or headers["Host"].rpartition("@")[2].removesuffix(":8750")
+    assert named in answer.json()["error"]
     assert httpx.get(f"{address}/healthz", headers=headers).status_code == 200
 
 
 def test_a_wrong_token_is_answered_401_with_the_next_step(address: str, path: Path) -> None:
     secret = new(path, "grafana", "read")
 
-    wrong = ["", secret, "Bearer", "Bearer wrong", f"Bearer {secret}2", f"Basic {secret}"]
+    wrong = [
+        "",
+        secret,
+        "Bearer",
+        f"Bearer\t{secret}",
+        "Bearer wrong",
+        f"Bearer {secret}2",
+        f"Basic {secret}",
+    ]
     for given in [*wrong, "Bearer \u00e9", f"Bearer {secret[:-1]}"]:
         headers = {"Authorization": given.encode("latin-1")} if given else {}
         answer = httpx.get(f"{address}/metrics", headers=headers)
@@ -316,3 +335,61 @@ def test_a_broken_file_is_answered_503_so_that_agents_keep_what_they_have(
     assert answer.status_code == 503
     assert answer.headers["Retry-After"] == "5"
     assert str(path) not in answer.text
+
+
+@pytest.mark.parametrize("method", ["HEAD", "OPTIONS", "get", "POST", "TRACE"])
+@pytest.mark.parametrize(
+    "target", ["/api/v1/runs", "//healthz", "/healthz/", "/healthz/../metrics", "/healthz%2f", "*"]
+)
+def test_no_method_and_no_spelling_of_a_path_goes_around_the_door(
+    address: str, target: str, method: str, path: Path
+) -> None:
+    new(path, "agents", "ingest")
+    port = httpx.URL(address).port
+    with socket.create_connection(("127.0.0.1", port), 30) as connection:
+        head = f"{method} {target} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+        connection.sendall(head.encode())
+        status = connection.makefile("rb").readline().split()[1]
+    assert status == b"401"
+
+
+def test_a_token_counts_only_where_it_belongs_and_only_once(address: str, path: Path) -> None:
+    secret = new(path, "grafana", "read")
+    for elsewhere in (
+        {"params": {"token": secret, "access_token": secret}},
+        {"cookies": {"token": secret}},
+        {"headers": {"X-Authorization": f"Bearer {secret}"}},
+        {"headers": [("Authorization", f"Bearer {secret}"), ("Authorization", "Bearer x")]},
+        {"headers": [("Authorization", f"Bearer {secret}")] * 2},
+    ):
+        answer = httpx.get(f"{address}/metrics", **elsewhere)
+        assert answer.status_code == 401
+        assert secret not in answer.text
+
+
+def test_who_is_turned_away_is_counted_by_reason(
+    address: str, path: Path, refused: Counter[str]
+) -> None:
+    httpx.get(f"{address}/metrics", headers={"Origin": "https://elsewhere.example"})
+    secret = new(path, "agents", "ingest")
+    httpx.get(f"{address}/metrics")
+    httpx.get(f"{address}/metrics", headers=bearer("wrong"))
+    httpx.get(f"{address}/metrics", headers=bearer(secret))
+    httpx.post(f"{address}/v1/logs", headers=bearer(secret))
+    assert refused == {"web_page": 1, "no_token": 1, "wrong_token": 1, "scope": 1}
+
+
+def test_nobody_gets_in_by_a_websocket(book: TokenBook) -> None:
+    """The collector has none; a route for one would be behind no door."""
+    sent = []
+
+    async def send(message: dict[str, object]) -> None:
+        sent.append(message)
+
+    async def never(*_: object) -> None:
+        pytest.fail("it was let in")
+
+    door = TokenCheck(never, book)
+    scope = {"type": "websocket", "path": "/healthz", "headers": []}
+    asyncio.run(door(scope, never, send))
+    assert [message["type"] for message in sent] == ["websocket.close"]

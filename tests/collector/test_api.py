@@ -191,7 +191,14 @@ def test_a_quarantined_record_is_answered_200_with_the_reason(collector: Running
 def test_refused_requests_say_why_and_what_to_do(collector: Running) -> None:
     assert set(collector.http.get("/v1/logs").json()) == {"error", "next"}
     assert collector.http.get("/v1/logs").status_code == 405
-    assert set(collector.http.get("/nowhere").json()) == {"error", "next"}
+    assert collector.http.get("/nowhere").json() == {
+        "error": "GET /nowhere: Not Found",
+        "next": "GET /openapi.json lists every path.",
+    }
+    near = collector.http.get("/api/v1/run").json()["next"]
+    assert near.startswith("Did you mean /api/v1/runs? ")
+    wrong = collector.http.delete("/api/v1/runs")
+    assert (wrong.status_code, wrong.json()["next"]) == (405, "Ask with GET or HEAD.")
 
 
 def test_a_collector_that_stops_asks_to_send_again(collector: Running) -> None:
@@ -231,6 +238,8 @@ def test_metrics_come_from_the_ledger_and_start_at_zero(collector: Running) -> N
         (layer, "llama-1") for layer in ("scheduler", "launcher", "in_process")
     }
     assert metrics["headway_ingest_open_gaps"] == {(): 1}
+    reasons = {("no_token",): 0, ("scope",): 0, ("web_page",): 0, ("wrong_token",): 0}
+    assert metrics["headway_refused_requests_total"] == reasons
     assert metrics["headway_last_event_age_seconds"] == {("llama-1",): 68}
     assert "headway_checkpoint_age_seconds" not in metrics
     assert not any(name.endswith("_created") for name in metrics)
