@@ -3,10 +3,12 @@
 from headway.collector import (
     course_api,
     fleet_api,
+    hardware_api,
     incident_api,
     node_api,
     question_api,
     record_api,
+    recoveries_api,
     run_api,
     sql_api,
     window_api,
@@ -15,6 +17,8 @@ from headway.collector.endpoint import Endpoint
 
 ENDPOINTS: tuple[Endpoint, ...] = (
     *fleet_api.ENDPOINTS,
+    *recoveries_api.ENDPOINTS,
+    *hardware_api.ENDPOINTS,
     *run_api.ENDPOINTS,
     *window_api.ENDPOINTS,
     *course_api.ENDPOINTS,

@@ -1,91 +1,258 @@
-"""All runs together over HTTP: totals by a label, and how the collector itself is."""
+"""All runs together over HTTP: totals, their course, the runs that lose most; and the collector."""
 
-from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from http import HTTPMethod
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from headway.collector import schemas
-from headway.collector.endpoint import Answer, Asked, Endpoint
-from headway.collector.ledgers import Snapshot
+from headway.collector.endpoint import Answer, Asked, BadQuestion, Endpoint
+from headway.collector.paging import Cursor, Limit, page
 from headway.collector.run_api import RunFilter, chosen
+from headway.collector.run_ledger import Snapshot
 from headway.collector.schemas import list_of, map_of, object_of, optional
 from headway.collector.service import Service
-from headway.ledger.ratios import goodput
+from headway.fleet import spans
+from headway.fleet.course import brief, course
+from headway.fleet.shares import Share
+from headway.fleet.spans import Span
+from headway.fleet.totals import Price, cost_of, lost_by_run, ratios, sides, totals
+
+MONTH = "month"
+"""Word that groups by calendar month instead of by a label."""
+_SORTS = ("lost", "newest")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FleetQuestion(RunFilter):
+class FleetWindow(RunFilter):
+    """Which runs are meant, and which part of their time."""
+
+    last: Annotated[
+        int | None,
+        Asked(
+            sentence="Only the last so many ns up to the newest sign of any of these runs, and as "
+            "long before it as `before`.",
+            lowest=1,
+        ),
+    ] = None
+    start: Annotated[int | None, Asked(sentence="Only time from then on, UTC ns.")] = None
+    end: Annotated[int | None, Asked(sentence="Only time up to then, UTC ns.")] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FleetQuestion(FleetWindow):
     """A question about many runs together."""
 
     by: Annotated[
         str | None,
-        Asked(sentence="Label by which to group, such as team; default: none.", example="team"),
+        Asked(
+            sentence="Label by which to group, such as team, or `month`; default: none.",
+            example="team",
+        ),
     ] = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CourseQuestion(FleetWindow):
+    """A question about the course of many runs."""
+
+    cells: Annotated[int, Asked(sentence="Most cells of time.", lowest=2, highest=1_000)] = 90
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunsQuestion(FleetWindow):
+    """A question about what each run lost."""
+
+    sort: Annotated[
+        str,
+        Asked(sentence="Order of the runs: by GPU time lost, or the newest first.", choices=_SORTS),
+    ] = "lost"
+    slots: Annotated[
+        int, Asked(sentence="Parts of a run's strip of states.", lowest=1, highest=240)
+    ] = 60
+    limit: Limit = 100
+    cursor: Cursor = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Meant:
+    """The runs that a question means, and the part of their time; `before` is as long."""
+
+    snapshots: Sequence[Snapshot]
+    span: Span
+    before: Span | None
+
+    @property
+    def inside(self) -> list[Snapshot]:
+        """Return the runs that lived in the window."""
+        return [one for one in self.snapshots if self.span.meets(*_lived(one))]
+
+    def said(self) -> dict[str, int]:
+        """Return the window as an answer says it: its end is the newest moment in it."""
+        return {"start": self.span.start, "end": self.span.end - 1}
+
+
+def meant(service: Service, asked: FleetWindow) -> Meant:
+    """Return the runs and the window that a question means.
+
+    Raises:
+        BadQuestion: a window that is given twice or ends before it starts.
+    """
+    found = chosen(service, asked)
+    newest = max((_lived(one)[1] for one in found), default=service.clock())
+    if asked.last is not None:
+        if asked.start is not None or asked.end is not None:
+            raise BadQuestion("last is given with start or end", "Give one or the other.")
+        span, before = spans.last(asked.last, newest)
+        return Meant(snapshots=found, span=span, before=before)
+    oldest = min((_lived(one)[0] for one in found), default=newest)
+    start = oldest if asked.start is None else asked.start
+    end = newest if asked.end is None else asked.end
+    if end < start:
+        raise BadQuestion(f"the window ends at {end} before it starts at {start}", "Swap them.")
+    return Meant(snapshots=found, span=Span(start, end + 1), before=None)
+
+
+def price(service: Service) -> Price | None:
+    """Return what a GPU-hour costs, if somebody said so."""
+    settings = service.settings
+    if settings.gpu_hour_price is None:
+        return None
+    return Price(per_gpu_hour=settings.gpu_hour_price, currency=settings.currency)
+
+
+def price_object(one: Price | None) -> dict[str, Any] | None:
+    """Return a price as JSON values."""
+    return None if one is None else {"per_gpu_hour": one.per_gpu_hour, "currency": one.currency}
+
+
 def fleet(service: Service, asked: FleetQuestion) -> Answer:
-    """Time and GPU-time of whole runs by category, summed over runs with the same label."""
-    groups: dict[str | None, list[Snapshot]] = defaultdict(list)
-    for snapshot in chosen(service, asked):
-        value = None if asked.by is None else snapshot.summary["labels"].get(asked.by)
-        groups[None if value is None else str(value)].append(snapshot)
-    totals = [
-        {"label": label, **_total(snapshots)}
-        for label, snapshots in sorted(groups.items(), key=lambda item: (item[0] is None, item[0]))
+    """Goodput, losses, incidents and recovery over many runs in a window, or by a label or month.
+
+    Without a window all of their time counts.
+    """
+    found, cost = meant(service, asked), price(service)
+    groups: dict[str | None, list[Share]] = defaultdict(list)
+    for label, share in _labelled(service, found, asked.by):
+        groups[label].append(share)
+    if not groups and asked.by is None:
+        groups[None] = []
+    before = None
+    if found.before is not None and asked.by is None:
+        before = totals(_shares(service, found.snapshots, found.before), cost)
+    answer = {
+        "by": asked.by,
+        **found.said(),
+        "price": price_object(cost),
+        "groups": [
+            {"label": label, **totals(shares, cost)}
+            for label, shares in sorted(groups.items(), key=lambda item: (item[0] is None, item[0]))
+        ],
+        "before": before,
+    }
+    return Answer(content=lambda: answer)
+
+
+def fleet_course(service: Service, asked: CourseQuestion) -> Answer:
+    """The course of many runs: GPU time by category and incidents in cells of one width."""
+    found, shares = meant(service, asked), service.fleet_shares
+    width = spans.width_for(found.span, asked.cells)
+    inside = found.inside
+    cells = course(
+        spans.cells(found.span, width),
+        width,
+        (shares.cells(one, found.span, width) for one in inside),
+        (past for one in inside for past in shares.share(one, found.span).incidents),
+    )
+    answer = {**found.said(), "width_ns": width, "cells": cells}
+    return Answer(content=lambda: answer)
+
+
+def fleet_runs(service: Service, asked: RunsQuestion) -> Answer:
+    """What each run lost in a window and to what, with a strip of its states and how it stands."""
+    found, cost = meant(service, asked), price(service)
+    rows = [
+        (share := service.fleet_shares.share(one, found.span), lost_by_run(share), one)
+        for one in found.inside
     ]
-    return Answer(content=lambda: {"by": asked.by, "groups": totals})
-
-
-def _total(snapshots: Sequence[Snapshot]) -> dict[str, Any]:
-    summaries = [snapshot.summary for snapshot in snapshots]
-    good = [snapshot.ledger.training_good for snapshot in snapshots]
-    gpu_times = [summary["gpu_time"] for summary in summaries]
-    return {
-        "runs": len(summaries),
-        "running": sum(summary["state"] == "running" for summary in summaries),
-        **{
-            name: sum(summary[name] for summary in summaries)
-            for name in ("open_incidents", "attempts", "failed_starts")
-        },
-        "wall_time": _sums(
-            [summary["categories"] for summary in summaries],
-            sum(summary["elapsed_ns"] for summary in summaries),
-            good,
-        ),
-        "gpu_time": _sums(
-            [gpu_time["categories"] for gpu_time in gpu_times],
-            sum(gpu_time["elapsed_gpu_ns"] for gpu_time in gpu_times),
-            good,
-        ),
+    if asked.sort == "lost":
+        shown, after = page(rows, lambda row: (-row[1]["low"], row[0].run), asked)
+    else:
+        shown, after = page(rows, lambda row: (-_lived(row[2])[0], row[0].run), asked)
+    answer = {
+        **found.said(),
+        "price": price_object(cost),
+        "runs": [
+            _run_row(share, lost, one, service.fleet_shares.strip(one, found.span, asked.slots))
+            | {"lost_cost": cost_of(lost, cost)}
+            for share, lost, one in shown
+        ],
+        "of": len(rows),
+        "next": after,
     }
+    return Answer(content=lambda: answer)
 
 
-def _sums(
-    parts: Sequence[Mapping[str, int]], whole: int, good: Sequence[Collection[str]]
+def _lived(one: Snapshot) -> tuple[int, int]:
+    return one.summary["start"], one.summary["end"] or one.summary["as_of"]
+
+
+def _shares(service: Service, snapshots: Iterable[Snapshot], span: Span) -> list[Share]:
+    return [service.fleet_shares.share(one, span) for one in snapshots if span.meets(*_lived(one))]
+
+
+def _labelled(service: Service, found: Meant, by: str | None) -> Iterable[tuple[str | None, Share]]:
+    """Yield what each run adds, with the label of its group; None is without it."""
+    if by == MONTH:
+        for month, span in spans.months(found.span):
+            for share in _shares(service, found.snapshots, span):
+                yield month, share
+        return
+    for share in _shares(service, found.snapshots, found.span):
+        yield (None if by is None else share.labels.get(by)), share
+
+
+def _run_row(
+    share: Share, lost: Mapping[str, int], snapshot: Snapshot, strip: Sequence[Sequence[Any]]
 ) -> dict[str, Any]:
-    """Return totals with their ratios; what a custom category counts as, each run says itself."""
-    totals: Counter[str] = Counter()
-    numerators: dict[Literal["training", "infrastructure"], tuple[int, int]] = {
-        "training": (0, 0),
-        "infrastructure": (0, 0),
-    }
-    for categories, own in zip(parts, good, strict=True):
-        totals.update(categories)
-        for kind, (low, high) in numerators.items():
-            least, most = goodput(categories, whole, kind, own).numerator
-            numerators[kind] = (low + least, high + most)
+    summary = snapshot.summary
+    losses = {name: amount for name, amount in share.gpu.items() if name != "productive"}
+    largest = max(losses, key=lambda name: losses[name], default=None)
+    worst = max(share.incidents, key=lambda one: (one.lost_gpu, one.incident), default=None)
     return {
-        "elapsed_ns": whole,
-        "categories": dict(totals),
         **{
-            f"{kind}_goodput": {
-                "low": low / whole if whole else None,
-                "high": high / whole if whole else None,
-            }
-            for kind, (low, high) in numerators.items()
+            name: summary[name]
+            for name in (
+                "run",
+                "run_name",
+                "state",
+                "labels",
+                "start",
+                "end",
+                "as_of",
+                "provisional",
+                "attempts",
+                "failed_starts",
+                "open_incidents",
+                "steps",
+                "checkpoint",
+                "steps_at_risk",
+                "arrival",
+            )
         },
+        "wall_time": ratios([(share.wall, share.training_good)]),
+        "gpu_time": ratios([(share.gpu, share.training_good)]),
+        "lost_gpu_ns": lost,
+        "largest_loss": None
+        if largest is None or not losses[largest]
+        else {"category": largest, "gpu_ns": losses[largest]},
+        "incidents": len(share.incidents),
+        "sides": sides(share.incidents),
+        "worst_incident": None if worst is None else brief(worst),
+        "strip": [
+            {"start": start, "end": end, "category": category} for start, end, category in strip
+        ],
     }
 
 
@@ -117,22 +284,119 @@ _RATIOS = schemas.named(
         infrastructure_goodput=schemas.RANGE,
     ),
 )
-_GROUP = object_of(
-    label=optional(schemas.TEXT),
-    runs=schemas.INTEGER,
-    running=schemas.INTEGER,
-    open_incidents=schemas.INTEGER,
+_AMOUNT = object_of(low=schemas.INTEGER, high=schemas.INTEGER)
+_COST = optional(object_of(low=schemas.NUMBER, high=schemas.NUMBER))
+_PRICE = optional(object_of(per_gpu_hour=schemas.NUMBER, currency=schemas.TEXT))
+_SIDE = object_of(side=schemas.TEXT, incidents=schemas.INTEGER, lost_gpu_ns=schemas.INTEGER)
+WINDOW = {"start": schemas.INTEGER, "end": schemas.INTEGER}
+"""The window that an answer is about."""
+DISTRIBUTION = schemas.named(
+    "Distribution",
+    object_of(
+        count=schemas.INTEGER,
+        p50=optional(schemas.INTEGER),
+        p95=optional(schemas.INTEGER),
+        max=optional(schemas.INTEGER),
+    ),
+)
+INCIDENT_LINE = schemas.named(
+    "IncidentLine",
+    object_of(
+        incident=schemas.TEXT,
+        run=schemas.TEXT,
+        run_name=schemas.TEXT,
+        number=schemas.INTEGER,
+        opened=schemas.INTEGER,
+        cause=schemas.TEXT,
+        node=optional(schemas.TEXT),
+        headline=schemas.TEXT,
+        recovered_ns=optional(schemas.INTEGER),
+        lost_gpu_ns=schemas.INTEGER,
+    ),
+)
+FLEET = schemas.named(
+    "Fleet",
+    object_of(
+        runs=schemas.INTEGER,
+        running=schemas.INTEGER,
+        open_incidents=schemas.INTEGER,
+        attempts=schemas.INTEGER,
+        failed_starts=schemas.INTEGER,
+        wall_time=_RATIOS,
+        gpu_time=_RATIOS,
+        lost_gpu_ns=_AMOUNT,
+        lost_cost=_COST,
+        incidents=schemas.INTEGER,
+        mtbf=object_of(
+            failures=schemas.INTEGER,
+            up_ns=schemas.INTEGER,
+            ns=optional(schemas.INTEGER),
+            low_ns=optional(schemas.INTEGER),
+            high_ns=optional(schemas.INTEGER),
+        ),
+        recovered_ns=DISTRIBUTION,
+        sides=list_of(_SIDE),
+        causes=list_of(schemas.both(_SIDE, object_of(cause=schemas.TEXT))),
+    ),
+)
+_CELL = object_of(
+    **WINDOW,
+    categories=map_of(schemas.INTEGER),
+    incidents=schemas.INTEGER,
+    causes=map_of(schemas.INTEGER),
+    costliest=optional(INCIDENT_LINE),
+)
+_RUN_ROW = object_of(
+    run=schemas.TEXT,
+    run_name=schemas.TEXT,
+    state=schemas.TEXT,
+    labels=map_of(schemas.ANYTHING),
+    start=schemas.INTEGER,
+    end=optional(schemas.INTEGER),
+    as_of=schemas.INTEGER,
     attempts=schemas.INTEGER,
     failed_starts=schemas.INTEGER,
+    open_incidents=schemas.INTEGER,
     wall_time=_RATIOS,
     gpu_time=_RATIOS,
+    lost_gpu_ns=_AMOUNT,
+    lost_cost=_COST,
+    largest_loss=optional(object_of(category=schemas.TEXT, gpu_ns=schemas.INTEGER)),
+    incidents=schemas.INTEGER,
+    sides=list_of(_SIDE),
+    worst_incident=optional(INCIDENT_LINE),
+    strip=list_of(object_of(**WINDOW, category=schemas.TEXT)),
 )
 ENDPOINTS = (
     Endpoint(
         method=HTTPMethod.GET,
         path="/api/v1/fleet",
         handler=fleet,
-        result=object_of(by=optional(schemas.TEXT), groups=list_of(_GROUP)),
+        result=object_of(
+            by=optional(schemas.TEXT),
+            **WINDOW,
+            price=_PRICE,
+            groups=list_of(schemas.both(FLEET, object_of(label=optional(schemas.TEXT)))),
+            before=optional(FLEET),
+        ),
+    ),
+    Endpoint(
+        method=HTTPMethod.GET,
+        path="/api/v1/fleet/course",
+        handler=fleet_course,
+        result=object_of(**WINDOW, width_ns=schemas.INTEGER, cells=list_of(_CELL)),
+    ),
+    Endpoint(
+        method=HTTPMethod.GET,
+        path="/api/v1/fleet/runs",
+        handler=fleet_runs,
+        result=object_of(
+            **WINDOW,
+            price=_PRICE,
+            runs=list_of(_RUN_ROW),
+            of=schemas.INTEGER,
+            next=schemas.NEXT,
+        ),
     ),
     Endpoint(
         method=HTTPMethod.GET,

@@ -5,6 +5,7 @@ import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
+from headway.collector.fleet_shares import FleetShares
 from headway.collector.ingest import Busy, Committer
 from headway.collector.intake import Intake
 from headway.collector.ledgers import Ledgers
@@ -38,6 +39,7 @@ class Service:
         self.node_clocks = NodeClocks()
         self.recoveries = Recoveries()
         self.own_events = OwnEvents(clock)
+        self.fleet_shares = FleetShares()
         self._ledgers = Ledgers(clock)
         self._node_histories = NodeHistories(self._ledgers, self.node_clocks, store, clock)
         self._refresher = Refresher(self._ledgers, clock)

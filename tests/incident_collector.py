@@ -3,7 +3,7 @@
 import itertools
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -49,13 +49,16 @@ class Running:
 
 @contextmanager
 def running(
-    path: Path, envelopes: Sequence[Envelope] | None = None, now: int = ANCHOR + 100 * SECOND
+    path: Path,
+    envelopes: Sequence[Envelope] | None = None,
+    now: int = ANCHOR + 100 * SECOND,
+    settings: CollectorSettings | None = None,
 ) -> Iterator[Running]:
     """Serve a collector that holds some envelopes, by default one broken run, at a time in ns."""
     ready = Event()
     service = Service(
         EventStore.open(path),
-        CollectorSettings(commit_interval=0.0, database=path),
+        replace(settings or CollectorSettings(), commit_interval=0.0, database=path),
         lambda: now + next(LATER),
     )
     service.start(ready.set)

@@ -148,6 +148,11 @@ class CollectorSettings(ServiceSettings):
         float,
         "Days after which raw records of steps expire and sums stay; 0 keeps them for good.",
     ] = 14.0
+    gpu_hour_price: Annotated[
+        float | None,
+        "What an hour of one GPU costs, for the money that lost time is; default: none.",
+    ] = None
+    currency: Annotated[str, "Currency of that price, as it is printed."] = "USD"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

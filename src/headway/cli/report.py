@@ -3,12 +3,15 @@
 import argparse
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headway import wording
 from headway.cli.asking import add_source, source
 from headway.cli.moments import moment, stretch
 from headway.cli.refusal import Refusal
+
+if TYPE_CHECKING:
+    from headway.storage.client import CollectorClient
 
 
 def add(subparsers: Any) -> None:
@@ -17,7 +20,7 @@ def add(subparsers: Any) -> None:
         "report",
         help="print the ledger of a run, or list the runs",
         description="Print the ledger of a run with its formulas; without RUN, list the runs, or "
-        "with --fleet sum them up.",
+        "with --fleet sum them up: goodput, what was lost and what that costs, failures, recovery.",
     )
     parser.add_argument(
         "run_name",
@@ -29,7 +32,7 @@ def add(subparsers: Any) -> None:
         "--since",
         metavar="WHEN",
         help="Only what followed: a time before now, or before the run's end, such as 90s, 15m, "
-        "24h or 7d; or an ISO time.",
+        "24h or 7d; or an ISO time. With --fleet, before the newest sign of any run.",
     )
     parser.add_argument("--until", metavar="WHEN", help="Only what came before; as --since.")
     parser.add_argument(
@@ -40,7 +43,11 @@ def add(subparsers: Any) -> None:
         help="Leave out a stretch, such as planned maintenance; may be repeated.",
     )
     parser.add_argument("--fleet", action="store_true", help="Sum up all runs.")
-    parser.add_argument("--by", metavar="LABEL", help="With --fleet: by the values of a label.")
+    parser.add_argument(
+        "--by",
+        metavar="LABEL",
+        help="With --fleet: by the values of a label, such as team, cluster or gpu_type; or month.",
+    )
     parser.add_argument("--json", action="store_true", help="Print the object of the read API.")
     add_source(parser)
     parser.set_defaults(run=run)
@@ -53,8 +60,10 @@ def run(arguments: argparse.Namespace) -> int:
 
     name: str | None = arguments.run_name
     part = bool(arguments.since or arguments.until or arguments.exclude)
-    if name is None and part:
-        raise Refusal("a window needs a RUN", "headway report lists them")
+    if name is None and part and not arguments.fleet:
+        raise Refusal("a window needs a RUN or --fleet", "headway report lists the runs")
+    if arguments.fleet and arguments.exclude:
+        raise Refusal("--exclude leaves out a stretch of one run", "name the run, or leave it out")
     if arguments.fleet and name is not None:
         raise Refusal("--fleet is about all runs", f"leave out {name!r}, or --fleet")
     if arguments.by is not None and not arguments.fleet:
@@ -64,7 +73,7 @@ def run(arguments: argparse.Namespace) -> int:
     found: Any
     with source(arguments) as client:
         if arguments.fleet:
-            found = client.fleet(arguments.by)
+            found = _fleet(client, arguments)
         elif name is None:
             found = client.runs()
         else:
@@ -82,6 +91,26 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         print_report(found)
     return 0
+
+
+def _fleet(client: "CollectorClient", arguments: argparse.Namespace) -> dict[str, Any]:
+    if not arguments.since and not arguments.until:
+        return client.fleet(arguments.by)
+    newest = client.fleet()["end"]
+    try:
+        start, end = (
+            None if given is None else moment(given, newest)
+            for given in (arguments.since, arguments.until)
+        )
+    except ValueError as error:
+        raise Refusal(str(error)) from error
+    until = newest if end is None else end
+    if until < (start or 0):
+        raise Refusal(
+            f"the part would begin at {wording.when(start)} and end at {wording.when(until)}",
+            f"the newest sign of any run is of {wording.when(newest)}; choose them in this order",
+        )
+    return client.fleet(arguments.by, start=start, end=end)
 
 
 def _stretch(

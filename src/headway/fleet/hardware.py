@@ -3,7 +3,7 @@
 What nobody told is unknown here, never healthy.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -83,6 +83,17 @@ def gpu_states(known: Iterable[NodeHistory]) -> list[dict[str, Any]]:
     """Return the state of the GPUs of each node as it told it last, the worst first."""
     found = [_state(one) for one in known]
     return sorted(found, key=lambda one: (STATES.index(one["state"]), one["node"]))
+
+
+def signs(one: NodeHistory) -> Iterator[int]:
+    """Yield the times (UTC ns) at which something is known of a node."""
+    for stretch in one.presence:
+        yield from stretch
+    yield from one.failure_times
+    for seen in one.faults:
+        yield from (time for time, _ in seen.told)
+    for check in one.checks:
+        yield check.told
 
 
 def _was_seen(one: NodeHistory, span: Span) -> bool:
