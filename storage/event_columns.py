@@ -12,7 +12,8 @@ import pyarrow  # type: ignore[import-untyped]  # ships no types
 
 from headway import wire
 from headway.events import EVENTS as EVENT_KINDS
-from headway.events import Envelope, Event
+from headway.events import Envelope, Event, Steps
+from headway.storage import step_packing
 from headway.storage.rows import schema_of
 from headway.storage.tables import EVENTS
 
@@ -33,7 +34,9 @@ def event_table(envelopes: Sequence[Envelope]) -> pyarrow.Table:
     }
     columns["name"] = [event.name for event in events]
     columns["fields"] = [fields_json(event) for event in events]
-    columns[_PACKED] = [getattr(event, _PACKED, None) for event in events]
+    columns[_PACKED] = [
+        step_packing.pack(event.packed) if isinstance(event, Steps) else None for event in events
+    ]
     schema = schema_of(EVENTS)
     arrays = [pyarrow.array(columns[field.name], field.type) for field in schema]
     return pyarrow.Table.from_arrays(arrays, schema=schema)

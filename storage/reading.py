@@ -16,6 +16,7 @@ from sqlalchemy.exc import DBAPIError
 
 from headway import step_blocks
 from headway.events import Steps
+from headway.storage import step_packing
 from headway.storage.sql_session import SECONDS, SqlSession, limited
 from headway.storage.tables import EVENTS
 from headway.storage.views import readable
@@ -182,7 +183,7 @@ def _place(row: Mapping[str, Any]) -> Place:
 
 
 def _steps_of(row: Mapping[str, Any], first: int, last: int) -> pyarrow.Table:
-    packed = np.frombuffer(row["packed"], _STEP)
+    packed = np.frombuffer(step_packing.unpack(row["packed"]), _STEP)
     numbers = np.arange(row["first_step"], row["first_step"] + len(packed))
     kept = (numbers >= first) & (numbers <= last)
     packed = packed[kept]

@@ -12,6 +12,7 @@ from sqlalchemy import Connection, Row, Table
 
 from headway import wire
 from headway.events import Envelope
+from headway.storage import step_packing
 
 _ARROW = {
     "TEXT": pyarrow.string(),
@@ -40,7 +41,10 @@ def from_values(values: Mapping[str, Any]) -> Envelope:
     """
     fields = json.loads(values["fields"])
     if values["packed"] is not None:
-        fields["packed"] = bytes(values["packed"])
+        try:
+            fields["packed"] = step_packing.unpack(bytes(values["packed"]))
+        except ValueError as error:
+            raise wire.WireError(str(error)) from error
     return wire.build(values, values["name"], fields)
 
 

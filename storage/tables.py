@@ -43,7 +43,7 @@ EVENTS = Table(
     *_envelope_columns(),
     Column("name", Text, nullable=False, comment="Wire name of the event."),
     Column("fields", Text, nullable=False, comment="Fields of the event as JSON, without packed."),
-    Column("packed", LargeBinary, comment="Packed step records, see `headway.step_blocks`."),
+    Column("packed", LargeBinary, comment="Packed steps, see `headway.storage.step_packing`."),
     comment="Every stored record, once per run, producer and sequence number.",
 )
 
