@@ -164,14 +164,14 @@ def _value(parameter: Parameter, given: Any) -> Any:
         wanted = f"{parameter.name} must be a number from {asked.lowest} to {asked.highest}"
         number = _number(given)
         if number is None or not asked.lowest <= number <= asked.highest:
-            raise BadQuestion(f"{wanted}, got {given!r:.80}", asked.sentence)
+            raise BadQuestion(f"{wanted}, got {given!r:.80}", _advice(parameter))
         return number
     if parameter.kind is dict:
         return _scalars(parameter, given)
     if not isinstance(given, str) or not given.strip():
         raise _not_text(parameter, given)
     if asked.choices and given not in asked.choices:
-        raise BadQuestion(f"unknown {parameter.name} {given!r:.80}", _advice(asked))
+        raise BadQuestion(f"unknown {parameter.name} {given!r:.80}", _advice(parameter))
     return given
 
 
@@ -179,7 +179,7 @@ def _scalars(parameter: Parameter, given: Any) -> dict[str, Any]:
     """Return an object of texts, numbers, flags and unknown values."""
     if not isinstance(given, dict):
         raise BadQuestion(
-            f"{parameter.name} must be an object, got {given!r:.80}", parameter.asked.sentence
+            f"{parameter.name} must be an object, got {given!r:.80}", _advice(parameter)
         )
     for name, value in given.items():
         fits = value is None or isinstance(value, str | float)
@@ -187,19 +187,23 @@ def _scalars(parameter: Parameter, given: Any) -> dict[str, Any]:
             raise BadQuestion(
                 f"{parameter.name} of {name!r:.80} must be a text, a number or a flag, "
                 f"got {value!r:.80}",
-                parameter.asked.sentence,
+                _advice(parameter),
             )
     return given
 
 
 def _not_text(parameter: Parameter, given: Any) -> BadQuestion:
-    return BadQuestion(
-        f"{parameter.name} must be a text, got {given!r:.80}", _advice(parameter.asked)
-    )
+    return BadQuestion(f"{parameter.name} must be a text, got {given!r:.80}", _advice(parameter))
 
 
-def _advice(asked: Asked) -> str:
-    return f"Choose one of: {', '.join(asked.choices)}." if asked.choices else asked.sentence
+def _advice(parameter: Parameter) -> str:
+    """Return what to do about a value that does not fit."""
+    if parameter.asked.choices:
+        return f"Choose one of: {', '.join(parameter.asked.choices)}."
+    if parameter.required:
+        return f"Give {parameter.name}. {parameter.asked.sentence}"
+    usual = f" for {parameter.default}" if parameter.default else ""
+    return f"Leave {parameter.name} out{usual}, or correct it. {parameter.asked.sentence}"
 
 
 def _number(given: Any) -> int | None:

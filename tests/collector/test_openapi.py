@@ -16,6 +16,7 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
+from headway.collector.api import application
 from headway.collector.endpoint import Endpoint, parameters
 from headway.collector.endpoints import ENDPOINTS
 from incident_collector import Running, running
@@ -85,6 +86,22 @@ def test_every_answer_is_as_described(
         case.call_and_validate(checks=CHECKS[mode])
 
     check()
+
+
+@pytest.mark.parametrize(
+    "path", ["/api/v1/clock", "/api/v1/access", "/metrics", "/openapi.json", "/healthz", "/readyz"]
+)
+def test_what_no_endpoint_declares_answers_as_described(
+    schema: schemathesis.BaseSchema, path: str
+) -> None:
+    schema[path]["GET"].Case().call_and_validate(checks=CHECKS[GenerationMode.POSITIVE])
+
+
+def test_every_path_is_described_but_those_of_otlp(collector: Running) -> None:
+    served = {route.path.replace(":path}", "}") for route in application(collector.service).routes}
+    described = set(collector.http.get("/openapi.json").json()["paths"])
+    assert served - described == {"/v1/logs", "/v1/traces", "/v1/metrics"}
+    assert described <= served
 
 
 def test_the_document_is_served_as_it_is_written(collector: Running) -> None:

@@ -251,6 +251,14 @@ def test_a_question_that_makes_no_sense_is_refused_in_words(
     assert answer.json()["next"]
 
 
+def test_what_to_do_about_a_value_is_said(collector: Running) -> None:
+    answer = collector.http.get("/api/v1/runs", params={"limit": 0})
+    step = "Leave limit out for 100, or correct it. Most items of a page."
+    assert answer.json()["next"] == step
+    answer = collector.http.get("/api/v1/runs", params={"since": "yesterday"})
+    assert answer.json()["next"].startswith("Leave since out, or correct it. Only runs that lived")
+
+
 def test_sql_answers_rows_and_columns(collector: Running) -> None:
     statement = "SELECT run, count(*) AS n FROM events GROUP BY run ORDER BY run LIMIT 2"
     found = collector.client.sql(statement)
