@@ -26,7 +26,7 @@ from headway.collector.ledgers import NoSuchRun
 from headway.collector.limits import Patience
 from headway.collector.run_ledger import LedgerFailed, StillComputing
 from headway.collector.service import Service
-from headway.collector.serving import route
+from headway.collector.serving import Answering, route
 from headway.collector.token_check import REASONS, TokenCheck
 from headway.storage.reading import TooSlow
 
@@ -61,6 +61,7 @@ def application(service: Service) -> Starlette:
         },
     )
     app.state.service = service
+    app.state.answering = Answering()
     app.state.refused = refused
     return app
 

@@ -1,23 +1,32 @@
 """Serves declared endpoints: reads the question, answers JSON or Arrow, or that nothing changed.
 
-Handlers run in threads, since they compute.
+Handlers run in threads, since they compute; those that may take long have threads of their own, so
+that they keep nobody else waiting.
 """
 
-import hashlib
 import json
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from http import HTTPMethod, HTTPStatus
 from typing import Any
 
+import anyio
 import pyarrow  # type: ignore[import-untyped]  # ships no types
-from starlette.concurrency import run_in_threadpool
+from anyio.to_thread import run_sync
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from headway.collector.answers import bad_request, body_of, error_answer, service_of
-from headway.collector.endpoint import Answer, BadQuestion, Endpoint, NotKnown, understood
+from headway.collector.encoded import Encoded, EncodedAnswers, encoded
+from headway.collector.endpoint import (
+    Answer,
+    BadQuestion,
+    Endpoint,
+    NotKnown,
+    parameters,
+    understood,
+)
 from headway.collector.otlp.bodies import TooLarge
 from headway.storage.client import ARROW
 from headway.storage.sql_guard import SqlRefused
@@ -27,6 +36,17 @@ FORMATS = ("json", "arrow")
 FORMAT = "format"
 LARGEST_BODY = 64 * 1024
 """Most bytes of the body of a question."""
+_LONG_AT_ONCE = 16
+"""Questions about one run and about stored records that are answered at once; others wait."""
+
+
+class Answering:
+    """What all endpoints of one collector share."""
+
+    def __init__(self) -> None:
+        """Start without any answer."""
+        self.answers = EncodedAnswers()
+        self.long = anyio.CapacityLimiter(_LONG_AT_ONCE)
 
 
 def route(endpoint: Endpoint) -> Route:
@@ -36,7 +56,11 @@ def route(endpoint: Endpoint) -> Route:
     async def serve(request: Request) -> Response:
         try:
             given = await _given(endpoint, request)
-            return await run_in_threadpool(_answered, endpoint, request, given)
+            answering: Answering = request.app.state.answering
+            limiter = answering.long if _takes_long(endpoint) else None
+            return await run_sync(
+                _answered, endpoint, request, given, answering.answers, limiter=limiter
+            )
         except TooLarge as error:
             return error_answer(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, error, "Ask for less.")
         except (BadQuestion, SqlRefused) as error:
@@ -58,8 +82,16 @@ async def _given(endpoint: Endpoint, request: Request) -> dict[str, Sequence[Any
     for name, value in request.query_params.multi_items():
         found[name] = [*found[name], value]
     if endpoint.method is HTTPMethod.POST:
-        found |= {name: [value] for name, value in (await _body(request)).items()}
+        many = {one.name for one in parameters(endpoint.declaration) if one.many}
+        for name, value in (await _body(request)).items():
+            found[name] = _listed(name, value) if name in many else [value]
     return {**found, **{name: [value] for name, value in request.path_params.items()}}
+
+
+def _listed(name: str, value: Any) -> list[Any]:
+    if not isinstance(value, list):
+        raise BadQuestion(f"{name} must be a list, got {value!r:.80}", "Send a JSON array.")
+    return value
 
 
 async def _body(request: Request) -> dict[str, Any]:
@@ -73,33 +105,50 @@ async def _body(request: Request) -> dict[str, Any]:
     return {name: value for name, value in said.items() if value is not None}
 
 
-def _answered(endpoint: Endpoint, request: Request, given: dict[str, Sequence[Any]]) -> Response:
+def _takes_long(endpoint: Endpoint) -> bool:
+    return endpoint.bulk or "run" in endpoint.in_path
+
+
+def _answered(
+    endpoint: Endpoint, request: Request, given: dict[str, Sequence[Any]], answers: EncodedAnswers
+) -> Response:
     arrow = endpoint.bulk and _wants_arrow(request, given.pop(FORMAT, ()))
-    answer = endpoint.handler(service_of(request), understood(endpoint, given))
+    asked = understood(endpoint, given)
+    answer = endpoint.handler(service_of(request), asked)
     headers = {"Vary": "Accept"} if endpoint.bulk else {}
     if endpoint.method is not HTTPMethod.GET:
-        return _content(answer, arrow, headers)
-    if answer.version is None:
-        response = _content(answer, arrow, headers)
-        tag = hashlib.blake2b(response.body, digest_size=12).hexdigest()
-    else:
-        response, tag = None, answer.version
-    headers["ETag"] = f'"{tag}{"-arrow" if arrow else ""}"'
-    if _known(request, headers["ETag"]):
+        return _response(_encoded(answer, arrow), headers)
+    found = _current(answer, arrow, (endpoint.path, asked, arrow), request, answers)
+    headers["ETag"] = f'"{found.tag}"'
+    if _known(request, found):
         return Response(status_code=HTTPStatus.NOT_MODIFIED, headers=headers)
-    if response is None:
-        return _content(answer, arrow, headers)
-    response.headers.update(headers)
-    return response
+    return _response(found, headers)
 
 
-def _content(answer: Answer, arrow: bool, headers: dict[str, str]) -> Response:
+def _current(
+    answer: Answer, arrow: bool, question: Hashable, request: Request, answers: EncodedAnswers
+) -> Encoded:
+    """Return an answer, with its body unless the sender has it."""
+    if answer.version is None:
+        return _encoded(answer, arrow)
+    kept = answers.known(question, answer.version)
+    if kept is not None and (kept.body is not None or _known(request, kept)):
+        return kept
+    return answers.build(question, answer.version, lambda: _encoded(answer, arrow))
+
+
+def _encoded(answer: Answer, arrow: bool) -> Encoded:
     if not arrow or answer.table is None:
-        return JSONResponse(answer.content(), headers=headers)
+        response = JSONResponse(answer.content())
+        return encoded(bytes(response.body), JSONResponse.media_type)
     table, sink = answer.table(), pyarrow.BufferOutputStream()
     with pyarrow.ipc.new_stream(sink, table.schema) as writer:
         writer.write_table(table)
-    return Response(sink.getvalue().to_pybytes(), media_type=ARROW, headers=headers)
+    return encoded(sink.getvalue().to_pybytes(), ARROW)
+
+
+def _response(found: Encoded, headers: dict[str, str]) -> Response:
+    return Response(found.body, headers=headers, media_type=found.media_type)
 
 
 def _wants_arrow(request: Request, asked: Sequence[str]) -> bool:
@@ -113,7 +162,7 @@ def _wants_arrow(request: Request, asked: Sequence[str]) -> bool:
     return asked[0] == FORMATS[1]
 
 
-def _known(request: Request, tag: str) -> bool:
+def _known(request: Request, found: Encoded) -> bool:
     """Whether the sender has this answer already."""
     tags = request.headers.get("if-none-match", "").split(",")
-    return any(one.strip().removeprefix("W/") in (tag, "*") for one in tags)
+    return any(one.strip().removeprefix("W/") in (f'"{found.tag}"', "*") for one in tags)
