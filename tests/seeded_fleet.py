@@ -1,0 +1,141 @@
+"""A collector with the made-up fleet of the simulator, taken in through the real ingest.
+
+What has ended is taken in once and its database kept in the temporary folder, by the content of
+the code that makes it; what is live is sent anew at each start, and goes on while it is served.
+"""
+
+import hashlib
+import os
+import shutil
+import tempfile
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+
+from collector_process import CollectorProcess
+from headway import dashboard as _dashboard  # any module: its place tells where the sources are
+from headway.events import Envelope
+from headway.exporter.shipping import NotTakenError, Shipper
+from headway.simulate.fleet import Fleet, fleet
+
+_SOURCES = Path(_dashboard.__file__).resolve().parents[1] / "src" / "headway"
+_DAY = 86_400 * 10**9
+_BATCH = 5_000
+_KEPT = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Size:
+    """How much there is of everything."""
+
+    runs: int = 40
+    live: int = 3
+    nodes: int = 64
+    incidents: int = 230
+
+
+WHOLE = Size()
+SMALL = Size(runs=6, live=1, nodes=8, incidents=24)
+
+
+@contextmanager
+def seeded_collector(size: Size = WHOLE, price: float = 2.5) -> Iterator[str]:
+    """Serve the fleet as it is now and yield the collector's address; live runs go on."""
+    now = time.time_ns()
+    made = fleet(
+        now - now % _DAY, runs=size.runs, live=0, nodes=size.nodes, incidents=size.incidents
+    )
+    going = fleet(now, runs=size.live, live=size.live, nodes=size.nodes, incidents=4 * size.live)
+    with tempfile.TemporaryDirectory(prefix="headway-fleet-") as folder:
+        database = Path(folder) / "headway.duckdb"
+        shutil.copyfile(_database(made, size, now // _DAY), database)
+        variables = {
+            "HEADWAY_COLLECTOR_GPU_HOUR_PRICE": str(price),
+            "HEADWAY_COLLECTOR_STEP_RETENTION_DAYS": "0",
+        }
+        collector = CollectorProcess(database, variables=variables)
+        stop = threading.Event()
+        feeder = threading.Thread(target=_feed, args=(going, collector.address, stop))
+        try:
+            _send(_so_far(going, time.time_ns()), collector.address)
+            _people(collector.address)
+            feeder.start()
+            yield collector.address
+        finally:
+            stop.set()
+            if feeder.ident is not None:
+                feeder.join()
+            collector.stop()
+
+
+def _database(made: Fleet, size: Size, day: int) -> Path:
+    """Return the database of what has ended, made where it is not there yet."""
+    digest = hashlib.sha256(f"{day} {size}".encode())
+    for part in ("simulate", "../../storage/migrations", "events.py", "wire.py"):
+        found = (_SOURCES / part).resolve()
+        for source in sorted(found.rglob("*.py")) if found.is_dir() else [found]:
+            digest.update(source.read_bytes())
+    folder = Path(tempfile.gettempdir()) / f"headway-seeded-{os.getuid()}"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    kept = folder / f"{digest.hexdigest()[:24]}.duckdb"
+    if not kept.exists():
+        with tempfile.TemporaryDirectory(dir=folder) as making:
+            database = Path(making) / "headway.duckdb"
+            collector = CollectorProcess(
+                database, variables={"HEADWAY_COLLECTOR_STEP_RETENTION_DAYS": "0"}
+            )
+            try:
+                _send(made.machines, collector.address)
+                for run in made.runs:
+                    _send(run.events, collector.address)
+            finally:
+                collector.stop()
+            database.replace(kept)
+        for old in sorted(folder.glob("*.duckdb"), key=lambda file: file.stat().st_mtime)[:-_KEPT]:
+            old.unlink()
+    return kept
+
+
+def _so_far(going: Fleet, now: int) -> list[Envelope]:
+    return [event for run in going.runs for event in run.events if event.wall <= now]
+
+
+def _send(events: Sequence[Envelope], address: str) -> None:
+    shipper = Shipper(
+        endpoint=address, token=None, refused=Path(tempfile.gettempdir()) / "headway-refused"
+    )
+    try:
+        for first in range(0, len(events), _BATCH):
+            done = shipper.ship(events[first : first + _BATCH])
+            assert not done.refused, done
+    finally:
+        shipper.close()
+
+
+def _feed(going: Fleet, address: str, stop: threading.Event) -> None:
+    """Send what the live runs record as time passes."""
+    sent = time.time_ns()
+    while not stop.wait(2.0):
+        now = time.time_ns()
+        due = [e for run in going.runs for e in run.events if sent < e.wall <= now]
+        with suppress(NotTakenError):
+            _send(due, address)
+            sent = now
+
+
+def _people(address: str) -> None:
+    """Let people take charge of incidents and correct a cause."""
+    with httpx.Client(base_url=f"{address}/api/v1", trust_env=False, timeout=60) as client:
+        found = client.get("/incidents", params={"limit": 200}).raise_for_status().json()
+        for index, incident in enumerate(found["incidents"]):
+            place = f"/incidents/{incident['incident']}"
+            if index % 3 == 0:
+                client.post(f"{place}/ack", json={"author": "ana"}).raise_for_status()
+            if index % 17 == 5:
+                said = {"cause": "network", "author": "M\u00e1rta", "reason": "switch log of row 7"}
+                client.post(f"{place}/cause", json=said).raise_for_status()
