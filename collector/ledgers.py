@@ -102,6 +102,16 @@ class Ledgers:
 
     def nodes(self) -> list[str]:
         """Return the nodes on which a run had a rank, or which told of themselves."""
+    def num_of_node(self, node: str) -> int:
+        """Return how many events `of_node` has."""
+        with self._lock:
+            return self._feed.num_rare(node)
+
+    def num_of_nodes(self) -> int:
+        """Return how many events of nodes have arrived, of which `of_node` leaves some out."""
+        with self._lock:
+            return self._feed.num_events
+
         with self._lock:
             return self._feed.nodes()
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from http import HTTPMethod
-from typing import Annotated
+from typing import Annotated, Any
 
 from headway.collector import schemas
 from headway.collector.endpoint import Answer, Asked, Endpoint, NotKnown
@@ -24,18 +24,24 @@ class OneNode:
 
 def nodes(service: Service, asked: AllNodes) -> Answer:
     """Every node, the one that fails most first, and the rate of the fleet."""
-    found = service.node_histories.all()
-    return Answer(content=lambda: found)
+    histories = service.node_histories
+    return Answer(content=histories.all, version=histories.version)
 
 
 def node(service: Service, asked: OneNode) -> Answer:
     """One node with its GPUs, its runs and its health around them."""
-    found = service.node_histories.one(asked.node)
-    if found is None:
-        raise NotKnown(
-            f"nothing is known of a node {asked.node!r}", "List the nodes with `headway nodes`."
-        )
-    return Answer(content=lambda: found)
+    histories = service.node_histories
+
+    def content() -> dict[str, Any]:
+        found = histories.one(asked.node)
+        if found is None:
+            raise NotKnown(
+                f"nothing is known of a node {asked.node!r}",
+                "List the nodes with `headway nodes`.",
+            )
+        return found
+
+    return Answer(content=content, version=histories.version)
 
 
 ENDPOINTS = (

@@ -31,6 +31,8 @@ class NodeFeed:
 
     def __init__(self) -> None:
         self._nodes: dict[str, _Node] = defaultdict(_Node)
+        self.num_events = 0
+        """Events of nodes so far, samples included."""
 
     def add(self, envelopes: Iterable[Envelope]) -> dict[str, list[Envelope]]:
         """Take stored events; return by run what it is to be given now."""
@@ -41,6 +43,7 @@ class NodeFeed:
                 continue
             if is_of_node(envelope):
                 if not isinstance(envelope.event, SAMPLES):
+                self.num_events += 1
                     self._take(envelope.node, envelope, found)
             elif envelope.run is not None and envelope.rank is not None:
                 key = (envelope.node, envelope.run)
@@ -61,6 +64,11 @@ class NodeFeed:
         return () if known is None else tuple(known.rare)
 
     def nodes(self) -> list[str]:
+    def num_rare(self, node: str) -> int:
+        """Return how many events `rare` has."""
+        known = self._nodes.get(node)
+        return 0 if known is None else len(known.rare)
+
         """Return the nodes of which anything is known."""
         return sorted(self._nodes)
 

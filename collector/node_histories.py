@@ -7,10 +7,11 @@ import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import chain
 from operator import is_
 from typing import Any
 
-from headway.collector.ledgers import Ledgers
+from headway.collector.ledgers import Fleet, Ledgers
 from headway.collector.node_clocks import NodeClocks
 from headway.collector.run_ledger import Snapshot
 from headway.events import Envelope, GpuSample
@@ -36,14 +37,23 @@ class _Kept:
     minute: int
     history: NodeHistory
 
-    def holds(self, events: Sequence[Envelope], stays: Sequence[Stay], now: int) -> bool:
+    def holds(self, num_events: int, stays: Sequence[Stay], now: int) -> bool:
         """Whether it would come out alike: what is said of the last day moves by the minute."""
         return (
-            self.num_events == len(events)
+            self.num_events == num_events
             and self.minute == now // _MINUTE
             and len(self.stays) == len(stays)
             and all(map(is_, self.stays, stays))
         )
+
+
+@dataclass(frozen=True, slots=True)
+class _Stays:
+    """What all runs together say of nodes at one version of the fleet."""
+
+    version: str
+    by_node: Mapping[str, Sequence[Stay]]
+    opened_by_gpu: Mapping[tuple[str, str], Sequence[int]]
 
 
 class NodeHistories:
@@ -61,8 +71,15 @@ class NodeHistories:
         self._store = store
         self._clock = clock
         self._lock = threading.Lock()
-        self._stays: dict[str, tuple[str, Stay]] = {}
+        self._of_runs: dict[str, tuple[str, Stay]] = {}
+        self._stays: _Stays | None = None
         self._kept: dict[str, _Kept] = {}
+
+    @property
+    def version(self) -> str:
+        """Return what changes whenever a history may: with ledgers, nodes' events, the minute."""
+        fleet, minute = self._ledgers.fleet(), self._clock() // _MINUTE
+        return f"{fleet.version}-{self._ledgers.num_of_nodes()}-{minute}"
 
     def all(self) -> dict[str, Any]:
         """Return every node, the one that surely fails most first, and the whole fleet's rate."""
@@ -81,48 +98,69 @@ class NodeHistories:
             return None
         found = _node(self._history(node, stays))
         newest = sorted(stays, key=lambda stay: -stay.nodes[node][0].start)[:_RUNS_SHOWN]
-        return {**found, "stays": [self._stay(node, stay) for stay in newest]}
+        return {**found, "stays": self._around(node, newest)}
 
     def known(self) -> list[NodeHistory]:
         """Return the histories of all nodes."""
         return [self._history(node, stays) for node, stays in self._by_node().items()]
+
+    def scheduler(self, run: str) -> str | None:
+        """Return who gave a run its machines, as far as its events tell."""
+        return self._known(self._ledgers.snapshot(run)).scheduler
 
     def incidents_of_gpus(self) -> Mapping[tuple[str, str], Sequence[int]]:
         """Return when incidents of any run opened that a GPU is to blame for, by node and GPU.
 
         The times are UTC ns, in ascending order.
         """
-        found: dict[tuple[str, str], list[int]] = defaultdict(list)
-        for snapshot in self._ledgers.snapshots():
-            for charge in self._known(snapshot).charges:
-                if charge.node is not None and charge.gpu is not None:
-                    found[charge.node, charge.gpu].append(charge.opened)
-        return {gpu: sorted(times) for gpu, times in found.items()}
+        return self._current().opened_by_gpu
 
-    def _by_node(self) -> dict[str, list[Stay]]:
+    def _by_node(self) -> Mapping[str, Sequence[Stay]]:
         """Return the stays of all runs by node; a node without any is there, too."""
-        found: dict[str, list[Stay]] = {node: [] for node in self._ledgers.nodes()}
-        for snapshot in self._ledgers.snapshots():
-            stay = self._known(snapshot)
+        stays = self._current()
+        return {**dict.fromkeys(self._ledgers.nodes(), ()), **stays.by_node}
+
+    def _current(self) -> _Stays:
+        fleet = self._ledgers.fleet()
+        with self._lock:
+            kept = self._stays
+        if kept is None or kept.version != fleet.version:
+            kept = self._read(fleet)
+            with self._lock:
+                self._stays = kept
+        return kept
+
+    def _read(self, fleet: Fleet) -> _Stays:
+        by_node: dict[str, list[Stay]] = defaultdict(list)
+        opened: dict[tuple[str, str], list[int]] = defaultdict(list)
+        for stay in map(self._known, fleet.snapshots):
             for node in stay.nodes:
-                found.setdefault(node, []).append(stay)
-        return found
+                by_node[node].append(stay)
+            for charge in stay.charges:
+                if charge.gpu is not None:
+                    opened[charge.node, charge.gpu].append(charge.opened)
+        return _Stays(
+            version=fleet.version,
+            by_node=by_node,
+            opened_by_gpu={gpu: sorted(times) for gpu, times in opened.items()},
+        )
 
     def _known(self, snapshot: Snapshot) -> Stay:
         run = snapshot.ledger.run
         with self._lock:
-            version, stay = self._stays.get(run, (None, None))
+            version, stay = self._of_runs.get(run, (None, None))
             if stay is None or version != snapshot.version:
                 stay = stay_of(snapshot.ledger, snapshot.report)
-                self._stays[run] = (snapshot.version, stay)
+                self._of_runs[run] = (snapshot.version, stay)
             return stay
 
     def _history(self, node: str, stays: Sequence[Stay]) -> NodeHistory:
         """Return a node's history; while nothing is new one that was computed this minute."""
-        events, now = self._ledgers.of_node(node), self._clock()
+        num_events, now = self._ledgers.num_of_node(node), self._clock()
         with self._lock:
             kept = self._kept.get(node)
-        if kept is None or not kept.holds(events, stays, now):
+        if kept is None or not kept.holds(num_events, stays, now):
+            events = self._ledgers.of_node(node)
             told = self._stamped(events)
             history = node_history(node, told, stays, now)
             kept = _Kept(len(events), tuple(stays), now // _MINUTE, history)
@@ -139,26 +177,33 @@ class NodeHistories:
             found.append(Stamped(occurred(envelope) + offset, shift, envelope, None))
         return sorted(found, key=lambda fact: fact.time)
 
-    def _stay(self, node: str, stay: Stay) -> dict[str, Any]:
-        """Return one run on a node and how the node's health changed over it."""
-        stretches = stay.nodes[node]
-        start, end = stretches[0].start, stretches[-1].end
-        samples = [
-            envelope
-            for first, last in ((start - BEFORE, start), (max(start, end - BEFORE), end + AFTER))
-            for envelope in self._store.of_node(node, (GpuSample.name,), first, last)
+    def _around(self, node: str, stays: Sequence[Stay]) -> list[dict[str, Any]]:
+        """Return runs on a node, and how the node's health changed over each."""
+        spans = [(stay.nodes[node][0].start, stay.nodes[node][-1].end) for stay in stays]
+        told_at = [
+            ((start - BEFORE, start), (max(start, end - BEFORE), end + AFTER))
+            for start, end in spans
         ]
-        told = changes(
-            self._stamped(self._ledgers.of_node(node)), self._stamped(samples), start, end
-        )
-        return {
-            "run": stay.run,
-            "run_name": stay.run_name,
-            "live": stay.live,
-            "start": start,
-            "end": end,
-            "health": [asdict(change) for change in told],
-        }
+        found = self._store.of_node(node, (GpuSample.name,), [*chain.from_iterable(told_at)])
+        samples, checks = self._stamped(found), self._stamped(self._ledgers.of_node(node))
+        around = [
+            [one for one in samples if _within(occurred(one.envelope), both)] for both in told_at
+        ]
+        return [
+            {
+                "run": stay.run,
+                "run_name": stay.run_name,
+                "live": stay.live,
+                "start": start,
+                "end": end,
+                "health": [asdict(one) for one in changes(checks, sampled, start, end)],
+            }
+            for stay, (start, end), sampled in zip(stays, spans, around, strict=True)
+        ]
+
+
+def _within(time: int, spans: Iterable[tuple[int, int]]) -> bool:
+    return any(first <= time <= last for first, last in spans)
 
 
 def _node(one: NodeHistory) -> dict[str, Any]:

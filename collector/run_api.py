@@ -71,6 +71,15 @@ def chosen(service: Service, asked: RunFilter) -> list[Snapshot]:
     Raises:
         BadQuestion: a label that is no pair.
     """
+    return meant(service.ledgers.fleet().snapshots, asked)
+
+
+def meant(snapshots: Sequence[Snapshot], asked: RunFilter) -> list[Snapshot]:
+    """Return the runs that are meant among some.
+
+    Raises:
+        BadQuestion: a label that is no pair.
+    """
     wanted = []
     for given in asked.label:
         name, equals, value = given.partition("=")
@@ -79,11 +88,7 @@ def chosen(service: Service, asked: RunFilter) -> list[Snapshot]:
                 f"label must be NAME=VALUE, got {given!r:.80}", "Write team=research."
             )
         wanted.append((name, value))
-    return [
-        snapshot
-        for snapshot in service.ledgers.snapshots()
-        if _meant(snapshot.summary, asked, wanted)
-    ]
+    return [one for one in snapshots if _meant(one.summary, asked, wanted)]
 
 
 def _meant(summary: Mapping[str, Any], asked: RunFilter, labels: Sequence[tuple[str, str]]) -> bool:
@@ -98,10 +103,15 @@ def _meant(summary: Mapping[str, Any], asked: RunFilter, labels: Sequence[tuple[
 
 
 def runs(service: Service, asked: PageOfRuns) -> Answer:
-    """Summaries of runs, the newest first."""
-    summaries = [snapshot.summary for snapshot in chosen(service, asked)]
-    found, after = page(summaries, lambda one: (-one["start"], one["run"]), asked)
-    return Answer(content=lambda: {"runs": found, "next": after})
+    """Summaries of runs, the newest first; none is older than `as_of`."""
+    fleet = service.ledgers.fleet()
+
+    def content() -> dict[str, Any]:
+        summaries = [snapshot.summary for snapshot in meant(fleet.snapshots, asked)]
+        found, after = page(summaries, lambda one: (-one["start"], one["run"]), asked)
+        return {"as_of": fleet.as_of, "runs": found, "next": after}
+
+    return Answer(content=content, version=fleet.version)
 
 
 def run_report(service: Service, asked: OneRun) -> Answer:
@@ -166,12 +176,13 @@ def _of_run(
 def _part(service: Service, asked: PageOfRun, part: str, name: str) -> Answer:
     """Return a page of one list of a report, whose items are told apart by their place."""
     snapshot = service.ledgers.snapshot(asked.run)
-    items: list[tuple[int, Any]] = list(enumerate(snapshot.report[part]))
-    shown, after = page(items, lambda item: item[:1], asked)
-    return Answer(
-        content=lambda: {name: [value for _, value in shown], "next": after},
-        version=snapshot.version,
-    )
+
+    def content() -> dict[str, Any]:
+        items: list[tuple[int, Any]] = list(enumerate(snapshot.report[part]))
+        shown, after = page(items, lambda item: item[:1], asked)
+        return {name: [value for _, value in shown], "next": after}
+
+    return Answer(content=content, version=snapshot.version)
 
 
 def _get(
@@ -184,7 +195,13 @@ def _get(
 
 _RUN = "/api/v1/runs/{run}"
 ENDPOINTS = (
-    _get("/api/v1/runs", runs, runs=list_of(schemas.SUMMARY), next=schemas.NEXT),
+    _get(
+        "/api/v1/runs",
+        runs,
+        as_of=schemas.INTEGER,
+        runs=list_of(schemas.SUMMARY),
+        next=schemas.NEXT,
+    ),
     Endpoint(
         method=HTTPMethod.GET, path=f"{_RUN}/report", handler=run_report, result=schemas.REPORT
     ),

@@ -21,6 +21,8 @@ from sqlalchemy import (
     and_,
     column,
     delete,
+    false,
+    or_,
     select,
     table,
     tuple_,
@@ -279,8 +281,10 @@ class EventStore:
                 except wire.WireError as error:
                     _LOG.warning("a stored record is left out: %s", error)
 
-    def of_node(self, node: str, names: Sequence[str], start: int, end: int) -> list[Envelope]:
-        """Return what a node told of no run between two times in ns, in order of time.
+    def of_node(
+        self, node: str, names: Sequence[str], spans: Sequence[tuple[int, int]]
+    ) -> list[Envelope]:
+        """Return what a node told of no run within spans of time in ns, in order of time.
 
         `names` are wire names of events; the times are those of the node's clock.
         """
@@ -288,7 +292,7 @@ class EventStore:
         statement = (
             select(EVENTS)
             .where(EVENTS.c.node == node, EVENTS.c.run.is_(None), EVENTS.c.name.in_(names))
-            .where(time.between(start, end))
+            .where(or_(false(), *(time.between(start, end) for start, end in spans)))
             .order_by(time, EVENTS.c.producer, EVENTS.c.first_sequence)
         )
         with self._engine.connect() as connection:
