@@ -77,20 +77,25 @@ class RunsQuestion(FleetWindow):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Meant:
-    """The runs that a question means, and the part of their time; `before` is as long."""
+    """The runs that a question means, and the part of their time; `before` is as long.
+
+    Equal versions mean the same; `as_of` (UTC ns) is None where no run is live.
+    """
 
     snapshots: Sequence[Snapshot]
     span: Span
     before: Span | None
+    version: str
+    as_of: int | None
 
     @property
     def inside(self) -> list[Snapshot]:
         """Return the runs that lived in the window."""
         return [one for one in self.snapshots if self.span.meets(*_lived(one))]
 
-    def said(self) -> dict[str, int]:
+    def said(self) -> dict[str, int | None]:
         """Return the window as an answer says it: its end is the newest moment in it."""
-        return {"start": self.span.start, "end": self.span.end - 1}
+        return {"as_of": self.as_of, "start": self.span.start, "end": self.span.end - 1}
 
 
 def meant(service: Service, asked: FleetWindow) -> Meant:
@@ -99,19 +104,26 @@ def meant(service: Service, asked: FleetWindow) -> Meant:
     Raises:
         BadQuestion: a window that is given twice or ends before it starts.
     """
+    known = service.ledgers.fleet()  # before the runs, which may be newer than their version
     found = chosen(service, asked)
+    live = any(one.summary["end"] is None for one in found)
+    told: dict[str, Any] = {
+        "snapshots": found,
+        "version": known.version,
+        "as_of": known.as_of if live else None,
+    }
     newest = max((_lived(one)[1] for one in found), default=service.clock())
     if asked.last is not None:
         if asked.start is not None or asked.end is not None:
             raise BadQuestion("last is given with start or end", "Give one or the other.")
         span, before = spans.last(asked.last, newest)
-        return Meant(snapshots=found, span=span, before=before)
+        return Meant(span=span, before=before, **told)
     oldest = min((_lived(one)[0] for one in found), default=newest)
     start = oldest if asked.start is None else asked.start
     end = newest if asked.end is None else asked.end
     if end < start:
         raise BadQuestion(f"the window ends at {end} before it starts at {start}", "Swap them.")
-    return Meant(snapshots=found, span=Span(start, end + 1), before=None)
+    return Meant(span=Span(start, end + 1), before=None, **told)
 
 
 def price(service: Service) -> Price | None:
@@ -132,17 +144,22 @@ def fleet(service: Service, asked: FleetQuestion) -> Answer:
 
     Without a window all of their time counts.
     """
-    found, cost = meant(service, asked), price(service)
+    found = meant(service, asked)
+    return Answer(content=lambda: _totals(service, found, asked.by), version=found.version)
+
+
+def _totals(service: Service, found: Meant, by: str | None) -> dict[str, Any]:
+    cost = price(service)
     groups: dict[str | None, list[Share]] = defaultdict(list)
-    for label, share in _labelled(service, found, asked.by):
+    for label, share in _labelled(service, found, by):
         groups[label].append(share)
-    if not groups and asked.by is None:
+    if not groups and by is None:
         groups[None] = []
     before = None
-    if found.before is not None and asked.by is None:
+    if found.before is not None and by is None:
         before = totals(_shares(service, found.snapshots, found.before), cost)
-    answer = {
-        "by": asked.by,
+    return {
+        "by": by,
         **found.said(),
         "price": price_object(cost),
         "groups": [
@@ -151,47 +168,52 @@ def fleet(service: Service, asked: FleetQuestion) -> Answer:
         ],
         "before": before,
     }
-    return Answer(content=lambda: answer)
 
 
 def fleet_course(service: Service, asked: CourseQuestion) -> Answer:
     """The course of many runs: GPU time by category and incidents in cells of one width."""
-    found, shares = meant(service, asked), service.fleet_shares
-    width = spans.width_for(found.span, asked.cells)
-    inside = found.inside
+    found = meant(service, asked)
+    return Answer(content=lambda: _course(service, found, asked.cells), version=found.version)
+
+
+def _course(service: Service, found: Meant, most: int) -> dict[str, Any]:
+    shares, inside = service.fleet_shares, found.inside
+    width = spans.width_for(found.span, most)
     cells = course(
         spans.cells(found.span, width),
         width,
         (shares.cells(one, found.span, width) for one in inside),
         (past for one in inside for past in shares.share(one, found.span).incidents),
     )
-    answer = {**found.said(), "width_ns": width, "cells": cells}
-    return Answer(content=lambda: answer)
+    return {**found.said(), "width_ns": width, "cells": cells}
 
 
 def fleet_runs(service: Service, asked: RunsQuestion) -> Answer:
     """What each run lost in a window and to what, with a strip of its states and how it stands."""
-    found, cost = meant(service, asked), price(service)
+    found = meant(service, asked)
+    return Answer(content=lambda: _runs(service, found, asked), version=found.version)
+
+
+def _runs(service: Service, found: Meant, asked: RunsQuestion) -> dict[str, Any]:
+    cost, shares = price(service), service.fleet_shares
     rows = [
-        (share := service.fleet_shares.share(one, found.span), lost_by_run(share), one)
-        for one in found.inside
+        (share := shares.share(one, found.span), lost_by_run(share), one) for one in found.inside
     ]
     if asked.sort == "lost":
         shown, after = page(rows, lambda row: (-row[1]["low"], row[0].run), asked)
     else:
         shown, after = page(rows, lambda row: (-_lived(row[2])[0], row[0].run), asked)
-    answer = {
+    return {
         **found.said(),
         "price": price_object(cost),
         "runs": [
-            _run_row(share, lost, one, service.fleet_shares.strip(one, found.span, asked.slots))
+            _run_row(share, lost, one, shares.strip(one, found.span, asked.slots))
             | {"lost_cost": cost_of(lost, cost)}
             for share, lost, one in shown
         ],
         "of": len(rows),
         "next": after,
     }
-    return Answer(content=lambda: answer)
 
 
 def _lived(one: Snapshot) -> tuple[int, int]:
@@ -288,8 +310,9 @@ _AMOUNT = object_of(low=schemas.INTEGER, high=schemas.INTEGER)
 _COST = optional(object_of(low=schemas.NUMBER, high=schemas.NUMBER))
 _PRICE = optional(object_of(per_gpu_hour=schemas.NUMBER, currency=schemas.TEXT))
 _SIDE = object_of(side=schemas.TEXT, incidents=schemas.INTEGER, lost_gpu_ns=schemas.INTEGER)
-WINDOW = {"start": schemas.INTEGER, "end": schemas.INTEGER}
-"""The window that an answer is about."""
+_BETWEEN = {"start": schemas.INTEGER, "end": schemas.INTEGER}
+WINDOW = {"as_of": optional(schemas.INTEGER), **_BETWEEN}
+"""The window that an answer is about, and up to when live runs are known."""
 DISTRIBUTION = schemas.named(
     "Distribution",
     object_of(
@@ -340,7 +363,7 @@ FLEET = schemas.named(
     ),
 )
 _CELL = object_of(
-    **WINDOW,
+    **_BETWEEN,
     categories=map_of(schemas.INTEGER),
     incidents=schemas.INTEGER,
     causes=map_of(schemas.INTEGER),
@@ -365,7 +388,7 @@ _RUN_ROW = object_of(
     incidents=schemas.INTEGER,
     sides=list_of(_SIDE),
     worst_incident=optional(INCIDENT_LINE),
-    strip=list_of(object_of(**WINDOW, category=schemas.TEXT)),
+    strip=list_of(object_of(**_BETWEEN, category=schemas.TEXT)),
 )
 ENDPOINTS = (
     Endpoint(

@@ -39,6 +39,7 @@ def hardware(service: Service, asked: HardwareQuestion) -> Answer:
     known = service.node_histories.known()
     span = _span(service, asked, known)
     found = {
+        "as_of": service.ledgers.fleet().as_of,
         "start": span.start,
         "end": span.end - 1,
         "nodes": len(known),

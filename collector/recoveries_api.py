@@ -6,7 +6,14 @@ from typing import Annotated, Any
 
 from headway.collector import schemas
 from headway.collector.endpoint import Answer, Asked, Endpoint
-from headway.collector.fleet_api import DISTRIBUTION, INCIDENT_LINE, WINDOW, FleetWindow, meant
+from headway.collector.fleet_api import (
+    DISTRIBUTION,
+    INCIDENT_LINE,
+    WINDOW,
+    FleetWindow,
+    Meant,
+    meant,
+)
 from headway.collector.schemas import list_of, map_of, object_of, optional
 from headway.collector.service import Service
 from headway.events import CAUSES, LAYERS
@@ -33,14 +40,17 @@ def fleet_recovery(service: Service, asked: RecoveryQuestion) -> Answer:
     Rates have the 95 % interval of Wilson. A curve is the share of recoveries up to each time.
     """
     found = meant(service, asked)
+    return Answer(content=lambda: _recovery(service, found, asked), version=found.version)
+
+
+def _recovery(service: Service, found: Meant, asked: RecoveryQuestion) -> dict[str, Any]:
     known = [
         one
         for snapshot in found.inside
         for one in service.fleet_shares.share(snapshot, found.span).incidents
         if _wanted(one, asked)
     ]
-    answer = {**found.said(), **recoveries(known)}
-    return Answer(content=lambda: answer)
+    return {**found.said(), **recoveries(known)}
 
 
 def _wanted(one: PastIncident, asked: RecoveryQuestion) -> bool:
