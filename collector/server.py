@@ -18,6 +18,7 @@ from headway.collector.limits import HEAD_LIMIT, allow_open_files, patient_proto
 from headway.collector.recovery import open_store
 from headway.collector.service import Service
 from headway.collector.tls import server_context
+from headway.listening import TAKEN, refused_port
 from headway.logs import configure
 from headway.settings import CollectorSettings, SettingError
 from headway.storage.opening import Lock
@@ -36,13 +37,16 @@ STOP_SECONDS = 4.5
 """When a stop is not waited for any more: what was acknowledged is on disk by then."""
 
 
-def main(settings: CollectorSettings) -> int:
-    """Serve until SIGTERM or SIGINT; return the exit status."""
+def main(settings: CollectorSettings, *, port_given: bool = False) -> int:
+    """Serve until SIGTERM or SIGINT; return the exit status.
+
+    A port that is taken is replaced by a free one, unless it was given.
+    """
     configure(settings)
     try:
         check_address(settings)
         tls = server_context(settings)
-        listener = _listen(settings)
+        listener = _listen(settings, port_given)
         lock = Lock(settings.database)
         store = open_store(settings.database, time.time_ns)
     except (SettingError, StoreError) as error:
@@ -114,22 +118,23 @@ def _leave() -> None:
     os._exit(0)
 
 
-def _listen(settings: CollectorSettings) -> socket.socket:
+def _listen(settings: CollectorSettings, port_given: bool) -> socket.socket:
     try:
         return _bound(settings.host, settings.port)
     except OSError as error:
         if settings.port == 0:
             raise SettingError(f"cannot listen on {settings.host!r}: {error}") from error
         busy = error
+    refusal = refused_port(settings.host, settings.port, busy)
+    if port_given and busy.errno in TAKEN:
+        raise refusal from busy
     try:
         listener = _bound(settings.host, 0)
     except OSError as error:
         raise SettingError(f"cannot listen on {settings.host!r}: {error}") from error
-    print(
-        f"port {settings.port} cannot be used ({busy.strerror}), so the collector listens on "
-        f"port {listener.getsockname()[1]}",
-        flush=True,
-    )
+    why = str(refusal).partition(";")[0]
+    port = listener.getsockname()[1]
+    print(f"{why}, so the collector listens on port {port}", flush=True)
     return listener
 
 

@@ -1,6 +1,5 @@
 """The process that serves the pages: Streamlit in this process, with nothing sent elsewhere."""
 
-import contextlib
 import os
 import socket
 import sys
@@ -11,18 +10,22 @@ import urllib.request
 from pathlib import Path
 
 from headway.dashboard.palette import theme_options
+from headway.listening import TAKEN, refused_port
 from headway.logs import configure
 from headway.settings import ClientSettings, DashboardSettings, SettingError
 
 _APP = Path(__file__).with_name("app.py")
 
 
-def main(settings: DashboardSettings, client: ClientSettings) -> int:
-    """Serve the pages until told to stop; print the address once they answer."""
+def main(settings: DashboardSettings, client: ClientSettings, *, port_given: bool = False) -> int:
+    """Serve the pages until told to stop; print the address once they answer.
+
+    A port that is taken is replaced by a free one, unless it was given.
+    """
     from streamlit.web import cli
 
     configure(settings)
-    port = choose_port(settings.host, settings.port)
+    port = choose_port(settings.host, settings.port, fixed=port_given)
     if settings.port not in (0, port):
         print(f"port {settings.port} is busy; using {port}", flush=True)
     # The pages run in this process and read their settings as every command does.
@@ -58,14 +61,22 @@ def flags(host: str, port: int) -> list[str]:
     return [f"--{name}={value}" for name, value in {**options, **theme_options()}.items()]
 
 
-def choose_port(host: str, wanted: int) -> int:
-    """Return the wanted port where it is free, else one that the system chooses."""
+def choose_port(host: str, wanted: int, *, fixed: bool = False) -> int:
+    """Return the wanted port where it is free, else one that the system chooses.
+
+    Raises:
+        SettingError: no address of this machine, or a port that is `fixed` and taken.
+    """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     for port in (wanted, 0):
-        with contextlib.suppress(OSError), socket.socket(family) as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            probe.bind((host, port))
-            return int(probe.getsockname()[1])
+        try:
+            with socket.socket(family) as probe:
+                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                probe.bind((host, port))
+                return int(probe.getsockname()[1])
+        except OSError as error:
+            if fixed and error.errno in TAKEN:
+                raise refused_port(host, port, error) from error
     raise SettingError(f"no free port on {host!r}; give an address of this machine with --host")
 
 

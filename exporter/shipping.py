@@ -9,6 +9,7 @@ import json
 import logging
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -16,6 +17,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import requests
+from google.protobuf.message import DecodeError
+from google.rpc.status_pb2 import Status
 from opentelemetry._logs import LogRecord
 from opentelemetry.exporter.otlp.proto.http import Compression
 from opentelemetry.exporter.otlp.proto.http._log_exporter import OTLPLogExporter
@@ -38,6 +41,7 @@ REFUSED_FOLDER = "refused"
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 """Hosts that no proxy reaches."""
 _TOO_LARGE, _UNREADABLE = 413, 400
+_PROTOBUF, _JSON = "application/x-protobuf", "application/json"
 
 
 class NotTakenError(Exception):
@@ -86,9 +90,10 @@ class _OneTry(requests.Session):
             self.answer = _AnswerError(None, type(error).__name__)
             raise self.answer from error
         if not 200 <= response.status_code < 300:
-            words = " ".join(response.text.split())[:200]
             self.answer = _AnswerError(
-                response.status_code, words, _seconds(response.headers.get("retry-after"))
+                response.status_code,
+                _said(response),
+                _seconds(response.headers.get("retry-after")),
             )
             raise self.answer
         return response
@@ -256,6 +261,19 @@ def _text(value: Any) -> Any:
     return value
 
 
+def _said(response: requests.Response) -> str:
+    """Return what an answer says: OTLP's status, JSON as the collector's, or any text."""
+    kind = response.headers.get("content-type", "").partition(";")[0].strip()
+    words = "" if kind == _PROTOBUF else response.text
+    with suppress(AttributeError, DecodeError, KeyError, ValueError):
+        if kind == _PROTOBUF:
+            words = Status.FromString(response.content).message
+        elif kind == _JSON:
+            said = response.json()
+            words = str(said.get("message") or f"{said['error']} {said['next']}")
+    return " ".join(words.split())[:200] or response.reason
+
+
 def _seconds(header: str | None) -> float | None:
     try:
         return None if header is None else max(float(header), 0.0)
@@ -271,8 +289,8 @@ def _sentence(endpoint: str, answer: _AnswerError) -> str:
         )
     if answer.status in (401, 403):
         return (
-            f"the collector at {endpoint} does not accept this token ({answer.status}); "
-            "set HEADWAY_TOKEN to the collector's"
+            f"the collector at {endpoint} does not accept this token ({answer.status}: {answer}); "
+            "set HEADWAY_TOKEN to one with the scope ingest"
         )
     if answer.status in (429, 503):
         return f"the collector at {endpoint} is behind ({answer.status}: {answer})"

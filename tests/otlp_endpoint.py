@@ -15,7 +15,7 @@ from opentelemetry.proto.common.v1.common_pb2 import AnyValue
 from headway import wire
 from headway.events import Envelope
 
-Status = int | tuple[int, dict[str, str]]
+Status = int | tuple[int, dict[str, str]] | tuple[int, dict[str, str], bytes]
 
 
 class OtlpEndpoint:
@@ -51,11 +51,13 @@ def otlp_endpoint(port: int = 0) -> Iterator[OtlpEndpoint]:
         def do_POST(self) -> None:  # the base class's name
             body = self.rfile.read(int(self.headers["content-length"]))
             status = endpoint.take({k.lower(): v for k, v in self.headers.items()}, body)
-            code, headers = status if isinstance(status, tuple) else (status, {})
+            code, headers, *rest = status if isinstance(status, tuple) else (status, {})
+            body = rest[0] if rest else b""
             self.send_response(code)
-            for name, value in {**headers, "content-length": "0"}.items():
+            for name, value in {**headers, "content-length": str(len(body))}.items():
                 self.send_header(name, value)
             self.end_headers()
+            self.wfile.write(body)
 
         def do_GET(self) -> None:  # the base class's name
             found = self.path == "/api/v1/clock"

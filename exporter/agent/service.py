@@ -13,8 +13,11 @@ from headway.logs import configure
 from headway.settings import AgentSettings, SettingError
 
 
-def main(settings: AgentSettings) -> int:
-    """Ship until SIGTERM or SIGINT; return the exit status."""
+def main(settings: AgentSettings, *, port_given: bool = False) -> int:
+    """Ship until SIGTERM or SIGINT; return the exit status.
+
+    A port that is taken is replaced by a free one, unless it was given.
+    """
     configure(settings)
     folder = spool_folder(settings.spool)
     try:
@@ -26,7 +29,7 @@ def main(settings: AgentSettings) -> int:
             until_the_end.callback(agent.close)
             for number in (signal.SIGTERM, signal.SIGINT):
                 signal.signal(number, lambda *_: agent.stop())
-            server = MetricsServer(metrics, settings.host, settings.port)
+            server = MetricsServer(metrics, settings.host, settings.port, fixed=port_given)
             until_the_end.callback(server.close)
             agent.watch()  # a recorder that starts after this line sees that it is shipped
             print(f"listening on {server.address}", flush=True)

@@ -100,7 +100,10 @@ def watchers(
         sink = hardware = HardwareMetrics(witness)
         interval = settings.otlp_metrics_interval
         sources = [hardware.scope, node_scope(samples)]
-        found.append(MetricsPush(settings.otlp_metrics, sources, interval=interval))
+        push = MetricsPush(
+            settings.otlp_metrics, sources, interval=interval, ca_file=settings.ca_file
+        )
+        found.append(push)
     kernel = KernelXids(sink)
     if settings.memory:
         found.append(NodeMemoryWatcher(witness))

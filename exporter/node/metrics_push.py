@@ -4,6 +4,7 @@ import logging
 import os
 import time
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import requests
@@ -34,7 +35,15 @@ Source = Callable[[int, int], ScopeMetrics]
 class MetricsPush:
     """Pushes what its sources give to an address, at an interval in seconds."""
 
-    def __init__(self, endpoint: str, sources: Sequence[Source], *, interval: float) -> None:
+    def __init__(
+        self,
+        endpoint: str,
+        sources: Sequence[Source],
+        *,
+        interval: float,
+        ca_file: Path | None = None,
+    ) -> None:
+        """Prepare; `ca_file` vouches for a receiver with TLS."""
         # The SDK logs each failed attempt; here it is said once.
         logging.getLogger(OTLPMetricExporter.__module__).setLevel(logging.CRITICAL)
         self._endpoint = endpoint
@@ -47,6 +56,7 @@ class MetricsPush:
         session.trust_env = urlsplit(endpoint).hostname not in LOOPBACK
         self._exporter = OTLPMetricExporter(
             endpoint=endpoint,
+            certificate_file=None if ca_file is None else str(ca_file),
             timeout=REQUEST_TIME,
             compression=Compression.Gzip,
             session=session,

@@ -117,6 +117,9 @@ class Recorder:
         if found.announces:
             self.emit(RunStarted(run_name=found.name), started)
         self.attempt(layer=found.launch.layer, started=started)
+        if not found.ranks.local_rank:
+            for sentence in settings_module.unread_variables():
+                self._complaints.report(sentence, sentence)
         if not found.ranks.local_rank and not agent_is_shipping(folder):
             from shlex import quote  # rarely needed
 

@@ -9,7 +9,7 @@ import os
 import re
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, TypeVar
@@ -17,6 +17,7 @@ from typing import Annotated, Any, ClassVar, TypeVar
 from headway.redaction import masked
 
 CONFIG_VARIABLE = "HEADWAY_CONFIG"
+_PREFIX = "HEADWAY_"
 
 
 class SettingError(ValueError):
@@ -74,7 +75,8 @@ class AgentSettings(ServiceSettings):
     token: Annotated[str | None, "Token for the collector."] = None
     ca_file: Annotated[
         Path | None,
-        "File of the authorities (PEM) that may vouch for the collector; default: the system's.",
+        "File of the authorities (PEM) that may vouch for the collector, and for who takes "
+        "metrics; default: the system's.",
     ] = None
     interval: Annotated[float, "Seconds between two looks at the spools."] = 1.0
     batch: Annotated[int, "Most records in one export."] = 5000
@@ -85,7 +87,11 @@ class AgentSettings(ServiceSettings):
         float, "Seconds between two comparisons of the node's clock with the collector's."
     ] = 60.0
     host: Annotated[str, "Address of the agent's own metrics."] = "127.0.0.1"
-    port: Annotated[int, "Port of the agent's own metrics; 0 chooses a free one."] = 8751
+    port: Annotated[
+        int,
+        "Port of the agent's own metrics; 0 chooses a free one, and so does a default that is "
+        "taken.",
+    ] = 8751
     state: Annotated[Path | None, "Folder for what the agent remembers; default: the spools'."] = (
         None
     )
@@ -123,7 +129,9 @@ class CollectorSettings(ServiceSettings):
 
     section: ClassVar[str] = "collector"
     host: Annotated[str, "Address to listen on."] = "127.0.0.1"
-    port: Annotated[int, "Port to listen on; 0 chooses a free one."] = 8750
+    port: Annotated[
+        int, "Port to listen on; 0 chooses a free one, and so does a default that is taken."
+    ] = 8750
     database: Annotated[Path, "DuckDB file."] = Path("headway.duckdb")
     tokens: Annotated[
         Path, "File of the tokens that `headway token` makes; it is read again when it changes."
@@ -161,7 +169,9 @@ class DashboardSettings(ServiceSettings):
 
     section: ClassVar[str] = "dashboard"
     host: Annotated[str, "Address to listen on."] = "127.0.0.1"
-    port: Annotated[int, "Port to listen on; 0 chooses a free one."] = 8752
+    port: Annotated[
+        int, "Port to listen on; 0 chooses a free one, and so does a default that is taken."
+    ] = 8752
     refresh: Annotated[float, "Seconds between two refreshes of a live page."] = 5.0
 
 
@@ -208,6 +218,15 @@ ALIASES: Mapping[str, str] = {
     "HEADWAY_DASHBOARD_LOG_LEVEL": "HEADWAY_LOG_LEVEL",
 }
 """Short names shared by several processes; the long name wins."""
+
+_READ_ELSEWHERE = (
+    CONFIG_VARIABLE,
+    "HEADWAY_LAUNCH",  # set by `headway run` for its command
+    *("HEADWAY_SPOOLS", "HEADWAY_PROGRAM", "HEADWAY_AGENT_ENV", "HEADWAY_EPILOG_SECONDS"),  # Slurm
+)
+_OF_KUBERNETES = re.compile(r".+_(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT_\d+_(TCP|UDP|SCTP)\w*)")
+_SERVICE_ADDRESS = re.compile(r"(tcp|udp|sctp)://")
+"""What Kubernetes gives every container for each Service, by names like ours where it is ours."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -276,6 +295,30 @@ def sources(
     return {name: source for name, (_, source) in _given(declaration, {}, environment).items()}
 
 
+def unread_variables(environment: Mapping[str, str] | None = None) -> list[str]:
+    """Return a sentence about each variable that is named like a setting and is none.
+
+    `environment` is the process's own by default.
+    """
+    given = os.environ if environment is None else environment
+    known = {option.variable for declaration in SETTINGS for option in options(declaration)}
+    known |= {*ALIASES.values(), *_READ_ELSEWHERE}
+    return [
+        _unread(name, known)
+        for name, value in sorted(given.items())
+        if name.startswith(_PREFIX) and name not in known
+        if not _OF_KUBERNETES.fullmatch(name) and not _SERVICE_ADDRESS.match(value)
+    ]
+
+
+def _unread(name: str, known: Collection[str]) -> str:
+    from difflib import get_close_matches  # only where one is wrong: training imports this module
+
+    nearest = get_close_matches(name, sorted(known), n=1, cutoff=0.8)
+    step = f"did you mean {nearest[0]}?" if nearest else "`headway doctor` shows what is set"
+    return f"nothing reads the variable {name}; {step}"
+
+
 def _given(
     declaration: type[Settings], arguments: Mapping[str, Any], environment: Mapping[str, str]
 ) -> dict[str, tuple[Any, str]]:
@@ -285,7 +328,7 @@ def _given(
     for option in options(declaration):
         if arguments.get(option.name) is not None:
             found[option.name] = (arguments[option.name], "the argument")
-        elif option.variable in environment:
+        elif option.variable in environment and not _of_a_service(option, environment):
             found[option.name] = (environment[option.variable], option.variable)
         elif option.alias is not None and option.alias in environment:
             found[option.name] = (environment[option.alias], option.alias)
@@ -293,6 +336,12 @@ def _given(
             source = f"[{declaration.section}] of {environment[CONFIG_VARIABLE]}"
             found[option.name] = (stored[option.name], source)
     return found
+
+
+def _of_a_service(option: Option, environment: Mapping[str, str]) -> bool:
+    """Return whether Kubernetes set this port's variable for a Service of the same name."""
+    value = environment[option.variable]
+    return option.name == "port" and _SERVICE_ADDRESS.match(value) is not None
 
 
 def _file(declaration: type[Settings], environment: Mapping[str, str]) -> Mapping[str, Any]:

@@ -1,5 +1,6 @@
 """The collector's process starts, stops, refuses and survives being killed."""
 
+import os
 import signal
 import socket
 import threading
@@ -12,6 +13,7 @@ import pytest
 
 from collector_process import collector_process
 from headway import wire
+from headway.cli import main as command
 from headway.collector.otlp.bodies import PROTOBUF
 from headway.collector.server import main
 from headway.events import Envelope, RunStarted
@@ -80,9 +82,25 @@ def test_a_busy_port_is_replaced_and_the_change_is_said_first(tmp_path: Path) ->
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         with collector_process(tmp_path / "events.duckdb", port) as collector:
-            assert f"port {port} cannot be used" in collector.said[0]
+            assert collector.said[0].startswith(
+                f"port {port} of '127.0.0.1' is held by process {os.getpid()} ("
+            )
             assert collector.address != f"http://127.0.0.1:{port}"
             assert httpx.get(f"{collector.address}/healthz").status_code == 200
+
+
+def test_a_busy_port_that_was_given_is_refused_with_who_has_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        database = tmp_path / "events.duckdb"
+        asked = ["collect", "--port", str(port), "--database", str(database)]
+        assert command(asked) == 2
+    said = capsys.readouterr().err
+    assert said.startswith(f"headway collect: port {port} of '127.0.0.1' is held by process ")
+    assert "choose another with --port" in said
+    assert not database.exists()
 
 
 def test_a_second_collector_on_the_same_file_gives_up_with_a_sentence(tmp_path: Path) -> None:

@@ -20,18 +20,20 @@ def test_a_free_port_is_kept() -> None:
     assert server.choose_port("127.0.0.1", free) == free
 
 
-def test_a_busy_port_is_replaced() -> None:
+def test_a_busy_port_is_replaced_or_where_it_was_given_refused() -> None:
     with socket.socket() as busy:
         busy.bind(("127.0.0.1", 0))
         busy.listen()
         taken = busy.getsockname()[1]
 
         assert server.choose_port("127.0.0.1", taken) not in (0, taken)
+        with pytest.raises(SettingError, match=f"port {taken} of '127.0.0.1' is held by process"):
+            server.choose_port("127.0.0.1", taken, fixed=True)
 
 
 def test_an_address_of_another_machine_is_refused_with_the_next_step() -> None:
     with pytest.raises(SettingError, match="give an address of this machine with --host"):
-        server.choose_port("192.0.2.1", 8752)
+        server.choose_port("192.0.2.1", 8752, fixed=True)
 
 
 def test_the_server_reports_to_nobody_and_shows_no_traceback() -> None:

@@ -1,6 +1,7 @@
 """The agent as a process: its first line, its port, its signals and its refusals."""
 
 import json
+import os
 import signal
 import socket
 import time
@@ -9,9 +10,11 @@ from pathlib import Path
 
 import httpx
 import pytest
+from prometheus_client import CollectorRegistry
 
 from agent_process import AgentProcess, agent_process
 from headway.events import Envelope, RankExited, Steps
+from headway.exporter.node.metrics_server import MetricsServer
 from headway.exporter.spooling.reader import spools
 from headway.metrics import METRICS
 from otlp_endpoint import OtlpEndpoint, otlp_endpoint
@@ -90,14 +93,28 @@ def test_the_metrics_are_all_there_from_the_start_and_survive_a_rank(
         wait_until(lambda: "headway_agent_spool_bytes 0.0" in metrics_of(agent))
 
 
-def test_a_busy_port_is_replaced_and_mentioned(endpoint: OtlpEndpoint, tmp_path: Path) -> None:
+def test_a_busy_port_that_was_given_is_refused_with_who_has_it(
+    endpoint: OtlpEndpoint, tmp_path: Path
+) -> None:
     with socket.create_server(("127.0.0.1", 0)) as busy:
         port = busy.getsockname()[1]
         with agent_process(tmp_path, endpoint.address, "--port", str(port)) as agent:
-            assert not agent.address.endswith(f":{port}")
-            assert "headway_agent" in metrics_of(agent)
-            errors = agent.stop()[1]
-    assert f"port {port} of 127.0.0.1 is not free" in errors
+            status, errors = agent.wait()
+    assert status == 2
+    assert f"port {port} of '127.0.0.1' is held by process {os.getpid()} (" in errors
+    assert "choose another with --port" in errors
+
+
+def test_a_busy_port_that_nobody_gave_is_replaced_and_mentioned(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as busy:
+        port = busy.getsockname()[1]
+        server = MetricsServer(CollectorRegistry(), "127.0.0.1", port)
+    server.close()
+    assert not server.address.endswith(f":{port}")
+    assert f"port {port} of '127.0.0.1' is held by process" in caplog.text
+    assert f"so the metrics are on port {server.address.rpartition(':')[2]}" in caplog.text
 
 
 def test_a_second_agent_on_the_same_spools_refuses(endpoint: OtlpEndpoint, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 import gzip
 import http.server
 import logging
+import ssl
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -15,6 +16,7 @@ from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import (
 )
 from opentelemetry.sdk.metrics.export import ScopeMetrics
 
+from certificates import make_certificate
 from gpu_watch import Recorded
 from headway.events import LAYERS, GpuPresent, GpuXid
 from headway.exporter.agent import agent as agent_module
@@ -28,11 +30,14 @@ from headway.exporter.node.witness import Witness
 from headway.settings import AgentSettings
 from spooled_rank import Rank
 
+QUIET = {"gpus": False, "nics": False, "kernel_log": "off"}
 XID = GpuXid(code=79, device="0000:cb:00", classification="reboot")
 
 
 @contextmanager
-def receiver() -> Iterator[tuple[str, list[ExportMetricsServiceRequest]]]:
+def receiver(
+    tls: ssl.SSLContext | None = None,
+) -> Iterator[tuple[str, list[ExportMetricsServiceRequest]]]:
     received: list[ExportMetricsServiceRequest] = []
 
     class Handler(http.server.BaseHTTPRequestHandler):
@@ -46,9 +51,12 @@ def receiver() -> Iterator[tuple[str, list[ExportMetricsServiceRequest]]]:
             pass
 
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    if tls is not None:
+        server.socket = tls.wrap_socket(server.socket, server_side=True)
+    scheme = "http" if tls is None else "https"
     thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
     thread.start()
-    yield f"http://127.0.0.1:{server.server_port}/v1/metrics", received
+    yield f"{scheme}://127.0.0.1:{server.server_port}/v1/metrics", received
     server.shutdown()
     server.server_close()
     thread.join()
@@ -93,6 +101,27 @@ def test_what_was_recorded_of_the_hardware_arrives(monkeypatch: pytest.MonkeyPat
     assert (status.name, len(status.sum.data_points)) == ("hw.status", 3)
 
 
+def test_a_receiver_with_tls_is_trusted_by_the_file_of_the_setting(tmp_path: Path) -> None:
+    certificate, key = make_certificate(tmp_path)
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(certificate, key)
+    with receiver(tls) as (address, received):
+        settings = AgentSettings(
+            **QUIET, otlp_metrics=address, otlp_metrics_interval=0.01, ca_file=certificate
+        )
+        witness = Witness(tmp_path, 1, None)
+        (push,) = [
+            watcher
+            for watcher in watchers(
+                settings, witness, NodeMetrics(tmp_path).samples, lambda kill, monotonic: None
+            )
+            if isinstance(watcher, MetricsPush)
+        ]
+        until(push, lambda: received)
+        push.close()
+    assert received
+
+
 def test_nothing_is_pushed_where_there_is_nothing() -> None:
     with receiver() as (address, received):
         push = MetricsPush(address, [HardwareMetrics(Recorded()).scope], interval=0.0)
@@ -126,13 +155,12 @@ def test_an_absent_receiver_is_mentioned_once(
 
 
 def test_the_agent_pushes_only_where_it_is_told_to(tmp_path: Path) -> None:
-    quiet = {"gpus": False, "nics": False, "kernel_log": "off"}
     witness = Witness(tmp_path, 1, None)
     names = [
         [
             type(watcher).__name__
             for watcher in watchers(
-                AgentSettings(**quiet, **more), witness, list, lambda kill, monotonic: None
+                AgentSettings(**QUIET, **more), witness, list, lambda kill, monotonic: None
             )
         ]
         for more in ({}, {"otlp_metrics": "http://127.0.0.1:1/v1/metrics"})

@@ -554,6 +554,16 @@ def test_a_wrong_setting_is_reported_and_training_goes_on(
     assert len(caplog.records) == 1
 
 
+def test_a_misspelled_variable_is_told_once_and_training_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("HEADWAY_SPOL", "/elsewhere")
+    recorder = Recorder("llama", settings=RecorderSettings(spool=tmp_path, run_id="7"))
+    _use_everything(recorder)
+    assert caplog.text.count("nothing reads the variable HEADWAY_SPOL; did you mean ") == 1
+    assert recorder.suppressed_failures == 0
+
+
 def test_a_disabled_recorder_leaves_no_file(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

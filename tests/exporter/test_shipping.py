@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from google.rpc import status_pb2 as rpc
 
 from headway import step_blocks, wire
 from headway.events import Envelope, Event, Fault, Heartbeat, Note, RunConfigured, Steps
@@ -137,6 +138,31 @@ def test_any_other_answer_is_tried_again_later(
         shipper.ship([envelope(Note(text="x"))])
     assert len(endpoint.requests) == 1
     assert not shipper.refused.exists()
+
+
+@pytest.mark.parametrize(
+    ("kind", "body", "words"),
+    [
+        (
+            "application/x-protobuf",
+            rpc.Status(code=14, message="the disk is full. Make room.").SerializeToString(),
+            "(503: the disk is full. Make room.)",
+        ),
+        ("application/x-protobuf", b"\x0a\xff", "(503: Service Unavailable)"),
+        ("application/json; charset=utf-8", b'{"message": "no  room"}', "(503: no room)"),
+        ("application/json", b'{"error": "No.", "next": "Wait."}', "(503: No. Wait.)"),
+        ("application/json", b"[1]", "(503: [1])"),
+        ("text/html", b"<h1>out</h1>", "(503: <h1>out</h1>)"),
+        ("text/plain", b"", "(503: Service Unavailable)"),
+    ],
+)
+def test_what_the_collector_says_is_repeated_as_text(
+    endpoint: OtlpEndpoint, shipper: Shipper, kind: str, body: bytes, words: str
+) -> None:
+    endpoint.answer = lambda batch: (503, {"content-type": kind}, body)
+    with pytest.raises(NotTakenError) as caught:
+        shipper.ship([envelope(Note(text="x"))])
+    assert str(caught.value).endswith(words)
 
 
 def test_the_collector_says_when_to_come_back(endpoint: OtlpEndpoint, shipper: Shipper) -> None:

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from headway import cli
-from headway.cli import generate
+from headway.cli import doctor_machine, generate
+from headway.cli.findings import WARNING
 from headway.cli.refusal import NO, Refusal
 from headway.settings import SettingError
 
@@ -43,6 +44,22 @@ def test_an_error_is_a_sentence_and_a_status(
 
     assert cli.main(["generate"]) == status
     assert capsys.readouterr().err == sentence
+
+
+def test_a_misspelled_variable_is_told_by_every_command_and_stops_none(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("HEADWAY_ENDPIONT", "http://collector:8750")
+    for command in ("generate", "doctor"):  # the doctor has it among its findings
+        monkeypatch.setattr(f"headway.cli.{command}.run", lambda _: 0)
+    assert cli.main(["generate"]) == 0
+    assert capsys.readouterr().err == (
+        "headway: nothing reads the variable HEADWAY_ENDPIONT; did you mean HEADWAY_ENDPOINT?\n"
+    )
+    assert cli.main(["doctor"]) == 0
+    assert capsys.readouterr().err == ""
+    (finding,) = [one for one in doctor_machine.settings() if one.verdict == WARNING]
+    assert finding.next_step == "did you mean HEADWAY_ENDPOINT?"
 
 
 def test_a_missing_package_names_the_extra_that_brings_it() -> None:

@@ -16,6 +16,7 @@ from headway.settings import (
     load,
     options,
     sources,
+    unread_variables,
 )
 
 
@@ -33,6 +34,37 @@ def test_argument_beats_variable_beats_file_beats_default(tmp_path: Path) -> Non
     assert load(CollectorSettings, {"port": None}, {**file, **variable}).port == 2
     assert load(CollectorSettings, {}, file).port == 3
     assert load(CollectorSettings, {}, {}).port == CollectorSettings().port
+
+
+def test_a_variable_that_nothing_reads_is_told_with_the_nearest_that_counts() -> None:
+    environment = {
+        "HEADWAY_ENDPIONT": "http://collector:8750",
+        "HEADWAY_ENDPOINT": "http://collector:8750",
+        "HEADWAY_COLECTOR_PORT": "8750",
+        "HEADWAY_COLOUR": "red",
+        "HEADWAY_CONFIG": "x.toml",
+        "HEADWAY_LAUNCH": "7",
+        "PATH": "/bin",
+    }
+    assert unread_variables(environment) == [
+        "nothing reads the variable HEADWAY_COLECTOR_PORT; did you mean HEADWAY_COLLECTOR_PORT?",
+        "nothing reads the variable HEADWAY_COLOUR; `headway doctor` shows what is set",
+        "nothing reads the variable HEADWAY_ENDPIONT; did you mean HEADWAY_ENDPOINT?",
+    ]
+
+
+def test_what_kubernetes_sets_for_a_service_of_our_name_is_no_setting_of_ours() -> None:
+    environment = {
+        "HEADWAY_COLLECTOR_PORT": "tcp://10.0.0.7:8750",
+        "HEADWAY_COLLECTOR_PORT_8750_TCP": "tcp://10.0.0.7:8750",
+        "HEADWAY_COLLECTOR_PORT_8750_TCP_ADDR": "10.0.0.7",
+        "HEADWAY_COLLECTOR_SERVICE_HOST": "10.0.0.7",
+        "HEADWAY_COLLECTOR_SERVICE_PORT": "8750",
+        "HEADWAY_COLLECTOR_SERVICE_PORT_HTTP": "8750",
+        "HEADWAY_DASH_PORT": "tcp://10.0.0.8:8752",
+    }
+    assert load(CollectorSettings, {}, environment) == CollectorSettings()
+    assert unread_variables(environment) == []
 
 
 def test_a_short_name_serves_several_processes_and_the_long_name_wins() -> None:

@@ -14,7 +14,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from headway.cli.refusal import WRONG_USE, Refusal
-from headway.settings import SettingError
+from headway.settings import SettingError, unread_variables
 
 COMMANDS: Mapping[str, tuple[str, ...]] = {
     "demo": ("exporter", "training", "server"),
@@ -71,6 +71,9 @@ def parser() -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status."""
     arguments = parser().parse_args(argv)
+    if arguments.command != "doctor":  # which tells it among its findings
+        for sentence in unread_variables():
+            print(f"headway: {sentence}", file=sys.stderr)
     try:
         return int(arguments.run(arguments))
     except ModuleNotFoundError as error:

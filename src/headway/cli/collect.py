@@ -3,7 +3,7 @@
 import argparse
 from typing import Any
 
-from headway.cli.options import add_settings, settings_of
+from headway.cli.options import add_settings, port_is_given, settings_of
 from headway.settings import CollectorSettings
 
 
@@ -24,4 +24,4 @@ def run(arguments: argparse.Namespace) -> int:
     settings = settings_of(CollectorSettings, arguments)
     from headway.collector.server import main
 
-    return main(settings)
+    return main(settings, port_given=port_is_given(CollectorSettings, arguments))

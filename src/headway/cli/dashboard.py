@@ -3,7 +3,7 @@
 import argparse
 from typing import Any
 
-from headway.cli.options import add_settings, settings_of
+from headway.cli.options import add_settings, port_is_given, settings_of
 from headway.settings import ClientSettings, DashboardSettings
 
 
@@ -25,4 +25,4 @@ def run(arguments: argparse.Namespace) -> int:
     client = settings_of(ClientSettings, arguments)
     from headway.dashboard.server import main
 
-    return main(settings, client)
+    return main(settings, client, port_given=port_is_given(DashboardSettings, arguments))

@@ -18,6 +18,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from headway.cli.findings import Finding, fine, problem, warning
+from headway.listening import holder
 from headway.redaction import masked
 from headway.settings import (
     AgentSettings,
@@ -271,9 +272,11 @@ def _port(name: str, host: str, port: int, path: str, sign: bytes) -> Finding:
         ours = False
     if ours:
         return fine(subject, f"the {name} has it")
+    who = holder(port)
+    why = taken.strerror if who is None else f"{who} has it"
     return warning(
         subject,
-        f"cannot be used by the {name} ({taken.strerror}), which would choose another",
+        f"cannot be used by the {name}: {why}",
         f"set HEADWAY_{name.upper()}_PORT, or end the program that has it",
     )
 

@@ -20,6 +20,7 @@ from headway.settings import (
     SettingError,
     load,
     sources,
+    unread_variables,
 )
 
 EXTRAS: Mapping[str, tuple[str, ...]] = {
@@ -86,6 +87,9 @@ def settings() -> Iterator[Finding]:
     file = os.environ.get(CONFIG_VARIABLE)
     if file:
         yield from _settings_file(Path(file))
+    for sentence in unread_variables():
+        said, _, step = sentence.partition("; ")
+        yield warning("settings", said, step)
     num_given = 0
     for declaration in SETTINGS:
         try:

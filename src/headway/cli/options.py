@@ -5,7 +5,7 @@ import dataclasses
 from collections.abc import Collection, Mapping
 from typing import TypeVar
 
-from headway.settings import Settings, load, options
+from headway.settings import Settings, load, options, sources
 
 S = TypeVar("S", bound=Settings)
 
@@ -47,3 +47,8 @@ def settings_of(
     names = {field.name for field in dataclasses.fields(declaration)}  # type: ignore[arg-type]
     given = {name: value for name, value in vars(arguments).items() if name in names}
     return load(declaration, given, environment)
+
+
+def port_is_given(declaration: type[Settings], arguments: argparse.Namespace) -> bool:
+    """Return whether somebody chose the port of a service, so that no other will do."""
+    return arguments.port is not None or "port" in sources(declaration)
