@@ -20,7 +20,7 @@ from headway.collector import backup_api, openapi, otlp_api
 from headway.collector.access import Access, TokenBook
 from headway.collector.answers import error_answer, service_of
 from headway.collector.endpoints import ENDPOINTS
-from headway.collector.exposition import exposition
+from headway.collector.exposition import Exposition
 from headway.collector.ingest import Busy
 from headway.collector.ledgers import NoSuchRun
 from headway.collector.limits import Patience
@@ -62,7 +62,7 @@ def application(service: Service) -> Starlette:
     )
     app.state.service = service
     app.state.answering = Answering()
-    app.state.refused = refused
+    app.state.exposition = Exposition(service, refused)
     return app
 
 
@@ -83,8 +83,8 @@ def readyz(request: Request) -> Response:
 
 def metrics(request: Request) -> Response:
     """Answer a scrape."""
-    accept = request.headers.get("accept", "")
-    content, content_type = exposition(service_of(request), request.app.state.refused, accept)
+    exposition: Exposition = request.app.state.exposition
+    content, content_type = exposition.answer(request.headers.get("accept", ""))
     return Response(content, headers={"Content-Type": content_type})
 
 

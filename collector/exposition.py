@@ -4,8 +4,9 @@ A run's metrics come from its ledger here, since a dead rank's own metrics vanis
 they matter.
 """
 
+import threading
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from prometheus_client import CollectorRegistry
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
@@ -22,21 +23,100 @@ Sample = tuple[str, tuple[str, ...], float | None]
 """Metric name, values of its declared labels, value; `None` is unknown and left out."""
 
 _SECOND = 1e9
+_KEPT = 2 * 86_400 * 10**9
+"""Time in ns after its end for which a run is shown: an abandoned one is known for such a day
+after. Prometheus keeps what it scraped; a run that is over would add its series for ever."""
+_FORMATS = 4
+"""Formats of which the text of runs is kept."""
+_END = b"# EOF\n"
+"""Last line of OpenMetrics."""
+
+Encode = Callable[[CollectorRegistry], bytes]
+_Text = Mapping[bytes, bytes]
+"""The lines of samples after the lines that describe their metric."""
 
 
-def exposition(service: Service, refused: Mapping[str, int], accept: str) -> tuple[bytes, str]:
-    """Return the metrics in the format that a scraper accepts, and its content type.
+class Exposition:
+    """The metrics as text; that of a run is written again only when its ledger was."""
 
-    `refused` are the requests that were turned away at the door, by reason.
-    """
+    def __init__(self, service: Service, refused: Mapping[str, int]) -> None:
+        """Show a service, and how many requests were refused by reason."""
+        self._service = service
+        self._refused = refused
+        self._lock = threading.Lock()
+        self._kept: dict[str, dict[str, tuple[str, _Text]]] = {}
+
+    def answer(self, accept: str) -> tuple[bytes, str]:
+        """Return the metrics in the format that a scraper accepts, and its content type."""
+        encode, content_type = choose_encoder(accept)
+        now, fleet = self._service.clock(), self._service.ledgers.fleet()
+        shown = [one for one in fleet.snapshots if _is_shown(one, now)]
+        samples = list(ingest_samples(self._service))
+        for reason, count in self._refused.items():
+            samples.append(("headway_refused_requests_total", (reason,), count))
+        for history in self._service.node_histories.known():
+            samples += node_samples(history)
+        for snapshot in shown:
+            samples += aging_samples(snapshot, now)
+        texts = [*self._texts(shown, encode, content_type), _text(samples, encode)]
+        return _joined(texts) + (_END if _ends(encode) else b""), content_type
+
+    def _texts(
+        self, shown: Iterable[Snapshot], encode: Encode, content_type: str
+    ) -> Iterable[_Text]:
+        """Return the text of each run that is shown."""
+        with self._lock:
+            known = self._kept.pop(content_type, {})
+            found = {}
+            for snapshot in shown:
+                run = snapshot.ledger.run
+                version, text = known.get(run, (None, {}))
+                if version != snapshot.version:
+                    text = _text(run_samples(snapshot), encode)
+                found[run] = snapshot.version, text
+            self._kept[content_type] = found
+            while len(self._kept) > _FORMATS:
+                del self._kept[next(iter(self._kept))]
+        return [text for _, text in found.values()]
+
+
+def _is_shown(snapshot: Snapshot, now: int) -> bool:
+    end = snapshot.report["end"]
+    return end is None or now - end < _KEPT
+
+
+def _ends(encode: Encode) -> bool:
+    return encode(CollectorRegistry()).endswith(_END)
+
+
+def _text(samples: Iterable[Sample], encode: Encode) -> _Text:
+    """Return samples as text, by the lines that describe their metric."""
     registry = CollectorRegistry(auto_describe=False)
-    registry.register(_Families(service, refused))
-    encode, content_type = choose_encoder(accept)
-    return encode(registry), content_type
+    registry.register(_Families(samples))
+    found: dict[bytes, list[bytes]] = {}
+    described, lines = b"", list[bytes]()
+    for line in encode(registry).removesuffix(_END).split(b"\n")[:-1]:
+        if line.startswith(b"#"):
+            if lines:
+                described, lines = b"", []
+            described += line + b"\n"
+        else:
+            lines.append(line + b"\n")
+            found[described] = lines
+    return {described: b"".join(lines) for described, lines in found.items()}
 
 
-def run_samples(snapshot: Snapshot, now: int) -> Iterator[Sample]:
-    """Yield the metrics of one run."""
+def _joined(texts: Iterable[_Text]) -> bytes:
+    """Return texts as one, in which each metric is described once."""
+    found: dict[bytes, list[bytes]] = defaultdict(list)
+    for text in texts:
+        for described, lines in text.items():
+            found[described].append(lines)
+    return b"".join(described + b"".join(lines) for described, lines in found.items())
+
+
+def run_samples(snapshot: Snapshot) -> Iterator[Sample]:
+    """Yield the metrics of one run that its ledger alone decides."""
     report = snapshot.report
     run = report["run"]
     for ratio in ("training_goodput", "infrastructure_goodput"):
@@ -61,7 +141,12 @@ def run_samples(snapshot: Snapshot, now: int) -> Iterator[Sample]:
     yield "headway_checkpoint_age_seconds", (run,), age
     yield "headway_steps_at_risk", (run,), report["steps_at_risk"]
     yield "headway_dropped_events_total", (run,), report["dropped_events"]
-    yield "headway_last_event_age_seconds", (run,), max(0, now - snapshot.newest) / _SECOND
+
+
+def aging_samples(snapshot: Snapshot, now: int) -> Iterator[Sample]:
+    """Yield the metrics of one run that time alone changes."""
+    age = max(0, now - snapshot.newest) / _SECOND
+    yield "headway_last_event_age_seconds", (snapshot.ledger.run,), age
 
 
 def node_samples(history: NodeHistory) -> Iterator[Sample]:
@@ -94,21 +179,12 @@ def ingest_samples(service: Service) -> Iterator[Sample]:
 class _Families(Collector):
     """Samples grouped by metric, with the declared description of each."""
 
-    def __init__(self, service: Service, refused: Mapping[str, int]) -> None:
-        self._service = service
-        self._refused = refused
+    def __init__(self, samples: Iterable[Sample]) -> None:
+        self._samples = samples
 
     def collect(self) -> Iterable[GaugeMetricFamily | CounterMetricFamily]:
-        samples = list(ingest_samples(self._service))
-        for reason, count in self._refused.items():
-            samples.append(("headway_refused_requests_total", (reason,), count))
-        now = self._service.clock()
-        for snapshot in self._service.ledgers.snapshots():
-            samples += run_samples(snapshot, now)
-        for history in self._service.node_histories.known():
-            samples += node_samples(history)
         by_name = defaultdict(list)
-        for name, labels, value in samples:
+        for name, labels, value in self._samples:
             if value is not None:
                 by_name[name].append((labels, value))
         for name, metric in METRICS.items():

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from headway.collector.exposition import ingest_samples, run_samples
+from headway.collector.exposition import aging_samples, ingest_samples, run_samples
 from headway.collector.otlp.decoded import Decoded
 from headway.collector.service import Service
 from headway.events import CheckpointFinalized, CheckpointScheduled, Envelope, RunStarted
@@ -55,7 +55,7 @@ def service(tmp_path: Path, clock: SetClock) -> Iterator[Service]:
 
 
 def send(service: Service, *envelopes: Envelope) -> None:
-    decoded = Decoded(envelopes=envelopes, quarantined=(), size=1)
+    decoded = Decoded(parts=envelopes, quarantined=(), size=1)
     service.committer.submit(decoded).result(60)
 
 
@@ -80,7 +80,8 @@ def test_a_clock_that_is_set_makes_no_age_negative_and_refuses_nothing(
     send(service, *SENT[3:])
     snapshot = service.ledgers.snapshot(RUN)
     assert negatives(snapshot.report) == []
-    samples = [*run_samples(snapshot, clock()), *ingest_samples(service)]
+    of_run = [*run_samples(snapshot), *aging_samples(snapshot, clock())]
+    samples = [*of_run, *ingest_samples(service)]
     assert [item for item in samples if item[2] is not None and item[2] < 0] == []
     counts = service.committer.counts()
     assert (counts["stored"], counts["quarantined"]) == (90, 0)
