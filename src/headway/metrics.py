@@ -349,6 +349,164 @@ METRICS: Mapping[str, Metric] = {
             labels=("node",),
         ),
         Metric(
+            name="headway_run_info",
+            kind="gauge",
+            description="1 for every run, with what people said about it.",
+            labels=("run", "run_name", "team", "cluster", "owner"),
+        ),
+        Metric(
+            name="headway_open_incident_gpu_seconds",
+            kind="gauge",
+            description="GPU time that the open incident of a run has cost so far.",
+            unit="seconds",
+            labels=("run", "incident", "cause", "suspect_node", "suspect_rank"),
+        ),
+        Metric(
+            name="headway_gpu_hour_price",
+            kind="gauge",
+            description="What an hour of one GPU costs, where a price is set.",
+            labels=("currency",),
+        ),
+        Metric(
+            name="headway_repeated_failures",
+            kind="gauge",
+            description="Recoveries in a row, of the open incident, that broke on the same rank, "
+            "node, GPU, checkpoint or signature; 0 without one.",
+            labels=("run",),
+        ),
+        Metric(
+            name="headway_restarts_left",
+            kind="gauge",
+            description="Restarts that a recovery layer has left before it gives up.",
+            labels=("run", "layer"),
+        ),
+        Metric(
+            name="headway_steps_below_newest_checkpoint",
+            kind="gauge",
+            description="Steps between what the newest attempt resumed from and the newest "
+            "checkpoint that was claimed complete before it.",
+            labels=("run",),
+        ),
+        Metric(
+            name="headway_invalid_recoveries",
+            kind="gauge",
+            description="Recoveries of the last day whose repeated steps disagree with the "
+            "first pass.",
+            labels=("run",),
+        ),
+        Metric(
+            name="headway_recovery_time_ratio",
+            kind="gauge",
+            description="Time without recovery of the open incident, over the time in which 95 % "
+            "of the run's recoveries were done, 10 min at least; 0 without one.",
+            labels=("run",),
+        ),
+        Metric(
+            name="headway_progress_silence_ratio",
+            kind="gauge",
+            description="Time since the run last completed a step or a phase, over 5 times its "
+            "99th percentile of steps, 10 min at least; 0 while it is known to recover.",
+            labels=("run",),
+        ),
+        Metric(
+            name="headway_phase_timeout_ratio",
+            kind="gauge",
+            description="Longest time that a phase took, over the timeout that guards it.",
+            labels=("run", "phase", "timeout"),
+        ),
+        Metric(
+            name="headway_suspected_false_alarms",
+            kind="gauge",
+            description="Incidents of the last day in which a timeout struck a rank that "
+            "was at work.",
+            labels=("run",),
+        ),
+        Metric(
+            name="headway_checkpoint_interval_ratio",
+            kind="gauge",
+            description="Age of the newest durable checkpoint, or of the run without one, over "
+            "the usual time between two; 0 after the run's end.",
+            labels=("run",),
+        ),
+        Metric(
+            name="headway_checkpoint_write_ratio",
+            kind="gauge",
+            description="Longest background write of a checkpoint, over the time to the next save.",
+            labels=("run",),
+        ),
+        Metric(
+            name="headway_checkpoint_queue_depth",
+            kind="gauge",
+            description="Most checkpoints that waited to be written at one time.",
+            labels=("run",),
+        ),
+        Metric(
+            name="headway_memory_pressure_ratio",
+            kind="gauge",
+            description="Highest share of 10 s in which tasks waited for memory, on the run's "
+            "nodes during saves.",
+            labels=("run",),
+        ),
+        Metric(
+            name="headway_window_goodput_gap_ratio",
+            kind="gauge",
+            description="Infrastructure goodput minus training goodput of the newest window: "
+            "machines that are up and make no progress.",
+            labels=("run", "window"),
+        ),
+        Metric(
+            name="headway_window_infrastructure_loss_ratio",
+            kind="gauge",
+            description="1 minus the infrastructure goodput of the newest window.",
+            labels=("run", "window"),
+        ),
+        Metric(
+            name="headway_goodput_burn_ratio",
+            kind="gauge",
+            description="1 minus the training goodput of the newest window, over what the run's "
+            "target allows.",
+            labels=("run", "window"),
+        ),
+        Metric(
+            name="headway_live_gpu_faults",
+            kind="gauge",
+            description="GPU faults of the last hour that ask for a reset, a reboot or a "
+            "replacement, on GPUs of a live run.",
+            labels=("run", "node"),
+        ),
+        Metric(
+            name="headway_node_failures_week",
+            kind="gauge",
+            description="Failures of the node in the last seven days.",
+            labels=("node",),
+        ),
+        Metric(
+            name="headway_straggler_excess_ratio",
+            kind="gauge",
+            description="Time by which the slowest rank is behind its peers in a step, over "
+            "their step.",
+            labels=("run",),
+        ),
+        Metric(
+            name="headway_silence_seconds",
+            kind="gauge",
+            description="Time since the collector heard anything of a run that has not ended; "
+            "0 after its end.",
+            unit="seconds",
+            labels=("run",),
+        ),
+        Metric(
+            name="headway_live_dropped_events",
+            kind="gauge",
+            description="Events of a live run that its producers report as lost.",
+            labels=("run",),
+        ),
+        Metric(
+            name="headway_collector_up",
+            kind="gauge",
+            description="1 while the collector serves.",
+        ),
+        Metric(
             name="headway_agent_shipped_records_total",
             kind="counter",
             description="Spool records that the collector acknowledged.",

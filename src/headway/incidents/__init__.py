@@ -2,7 +2,7 @@
 
 from headway.incidents.finding import incidents, restarts
 from headway.incidents.loops import attempts_without_durable_step, loops
-from headway.incidents.losses import GpuLoss, Loss, gpu_losses, loss_of
+from headway.incidents.losses import GpuLoss, Loss, gpu_losses, loss_of, severe_faults
 from headway.incidents.model import Evidence, Incident, Try
 from headway.incidents.recovery import recovery
 from headway.incidents.stragglers import Straggler, stragglers
@@ -23,5 +23,6 @@ __all__ = [
     "loss_of",
     "recovery",
     "restarts",
+    "severe_faults",
     "stragglers",
 ]

@@ -107,6 +107,18 @@ def gpu_losses(ledger: Ledger, known: Sequence[Incident]) -> list[GpuLoss]:
     )
 
 
+def severe_faults(ledger: Ledger) -> dict[str, list[int]]:
+    """Return when faults that take a GPU of the run out of service began, in UTC ns, by node."""
+    seen: dict[tuple[str | None, str | None], list[Finding]] = defaultdict(list)
+    for one in _findings(ledger):
+        seen[one.fact.envelope.node, one.gpu].append(one)
+    found: dict[str, list[int]] = defaultdict(list)
+    for (node, _), findings in seen.items():
+        if node is not None:
+            found[node] += fault_times(findings)
+    return {node: sorted(times) for node, times in found.items() if times}
+
+
 def united(times: Iterable[int]) -> list[int]:
     """Return when each fault began of which several records, at times in ns, may tell."""
     begun: list[int] = []

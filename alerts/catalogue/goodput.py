@@ -1,0 +1,80 @@
+"""Rules about time that does not become progress."""
+
+from headway.alerts.rule import Rule
+
+RULES = (
+    Rule(
+        name="TrainingGoodputLow",
+        metric="headway_window_goodput_gap_ratio",
+        only={"window": "1h"},
+        comparison=">",
+        threshold=0.3,
+        form="share",
+        labels=("run",),
+        severity="ticket",
+        area="training",
+        summary="{value} of the last hour of run {run} went to a serving loop that made no "
+        "lasting progress",
+        meaning="The machines are up and the loop runs, and its time is thrown away or waits: "
+        "steps that are rolled back, checkpoints, data.",
+        change="Raise it for runs that evaluate or load for long by design.",
+        look=("The Run page: the ledger's waterfall of the last hour.",),
+        act=("The largest category says whom to ask; rolled back: look at its incidents.",),
+        hold=900,
+    ),
+    Rule(
+        name="InfrastructureGoodputLow",
+        metric="headway_window_infrastructure_loss_ratio",
+        only={"window": "1h"},
+        comparison=">",
+        threshold=0.2,
+        form="share",
+        labels=("run",),
+        severity="ticket",
+        area="infrastructure",
+        summary="{value} of the last hour of run {run} its machines did not serve the loop",
+        meaning="Time that was stalled, restarting or down: the reverse of a loop that serves "
+        "without progress.",
+        change="Raise it for runs on machines that are taken away by design.",
+        look=("The Run page: stalled, restart and down in the waterfall; the incidents behind.",),
+        act=("Look for the node that appears in them; ask for machines where it waits.",),
+        hold=900,
+    ),
+    Rule(
+        name="GoodputBurnFast",
+        metric="headway_goodput_burn_ratio",
+        only={"window": "1h"},
+        comparison=">",
+        threshold=5,
+        form="times",
+        labels=("run",),
+        severity="page",
+        area="training",
+        summary="run {run} lost {value} times in the last hour what its target allows",
+        meaning="At this pace the run misses its target within the day.",
+        change="Lower it for a run with a date to meet, and raise it where hours of start-up are "
+        "normal.",
+        look=("The Run page: the waterfall of the last hour.",),
+        act=("As for the largest loss: its rule or incident says more.",),
+        hold=600,
+        inhibits=("GoodputBurnSlow",),
+    ),
+    Rule(
+        name="GoodputBurnSlow",
+        metric="headway_goodput_burn_ratio",
+        only={"window": "24h"},
+        comparison=">",
+        threshold=2,
+        form="times",
+        labels=("run",),
+        severity="ticket",
+        area="training",
+        summary="run {run} lost {value} times in the last day what its target allows",
+        meaning="Nothing burns, and the run gets later every day.",
+        change="Lower it to 1 to hear of every run that misses its target.",
+        look=("The Fleet page: what this run loses its time to.",),
+        act=("Plan the mending of the largest loss.",),
+        hold=3600,
+    ),
+)
+"""In the order in which they matter."""

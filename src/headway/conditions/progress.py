@@ -1,0 +1,65 @@
+"""Conditions of a run that does not move, or moves at the pace of one slow rank."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from headway.conditions.gauge import HOUR, LEAST_TIME, Condition
+from headway.incidents import severe_faults
+from headway.ledger import Ledger
+from headway.ledger.attempts import Attempt
+
+_FACTOR = 5
+"""Silence beyond this many of its slow steps is a hang."""
+_RECOVERING = ("restart", "down")
+_JUST_NOW = 10**9
+
+
+def conditions(ledger: Ledger, report: Mapping[str, Any]) -> Iterator[Condition]:
+    """Yield how long nothing was completed, and who holds the others up."""
+    yield "headway_progress_silence_ratio", (), _silence(ledger)
+    nearest: dict[tuple[str, str], float] = {}
+    for one in report["longest_phases"]:
+        if one["ratio"] is not None:
+            key = one["phase"], one["timeout"]
+            nearest[key] = max(nearest.get(key, 0.0), one["ratio"])
+    for labels, ratio in nearest.items():
+        yield "headway_phase_timeout_ratio", labels, ratio
+    excess = [one["excess_ns"] / one["peers_ns"] for one in report["stragglers"] if one["peers_ns"]]
+    yield "headway_straggler_excess_ratio", (), max(excess, default=0.0)
+    yield "headway_live_dropped_events", (), report["dropped_events"]
+    since = ledger.closed_at - HOUR
+    for node, times in severe_faults(ledger).items():
+        yield "headway_live_gpu_faults", (node,), sum(time > since for time in times)
+
+
+def _silence(ledger: Ledger) -> float:
+    now = ledger.closed_at
+    newest = Counter(ledger.amounts(now - _JUST_NOW, now))
+    if any(newest[key] for key in newest if key[0] in _RECOVERING):
+        return 0.0
+    alive = [one for number, one in enumerate(ledger.book.attempts) if ledger.is_alive(number)]
+    if not alive:
+        return 0.0
+    limit = max(LEAST_TIME, _FACTOR * _slow_step(ledger))
+    return (now - last_completion(alive[-1])) / limit
+
+
+def last_completion(attempt: Attempt) -> int:
+    """Return when a rank of an attempt last completed a step or a phase, or began; UTC ns."""
+    times = [attempt.begin]
+    for log in attempt.ranks.values():
+        times += [int(rows.end[-1]) for rows in log.rows[-2:] if len(rows.end)]
+        times += [phase.end for phase in log.phases if phase.end is not None]
+        times += [] if log.started is None else [log.started]
+    return max(times)
+
+
+def _slow_step(ledger: Ledger) -> float:
+    """Return the 99th percentile of the newest attempt's steps in ns; 0 without any."""
+    for account in reversed(ledger.book.accounts):
+        if account.steps is not None:
+            return float(np.percentile(account.steps.end - account.steps.start, 99))
+    return 0.0

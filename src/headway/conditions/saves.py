@@ -1,0 +1,52 @@
+"""Conditions of a run's checkpoints."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from headway.conditions.gauge import Condition
+from headway.ledger import CheckpointSummary, Ledger
+
+_COMPLETE = ("claimed", "verified")
+_NEWEST = 10
+"""Newest saves that say how saving goes now."""
+
+
+def conditions(ledger: Ledger, report: Mapping[str, Any]) -> Iterator[Condition]:
+    """Yield how fresh the newest checkpoint is and how hard it is to write them."""
+    saves = [save for save in ledger.checkpoints if save.scheduled is not None]
+    newest = saves[-_NEWEST:]
+    yield "headway_steps_below_newest_checkpoint", (), _below(ledger)
+    usual = report["checkpoint_writing"]["interval_ns"]["p50"]
+    if usual:
+        durable = ledger.newest_durable
+        since = ledger.start if durable is None else durable.durable_since or ledger.start
+        yield "headway_checkpoint_interval_ratio", (), (ledger.closed_at - since) / usual
+        written = [save.background for save in newest if save.background is not None]
+        if written:
+            yield "headway_checkpoint_write_ratio", (), max(written) / usual
+    depths = [save.queue_depth for save in newest if save.queue_depth is not None]
+    if depths:
+        yield "headway_checkpoint_queue_depth", (), max(depths)
+    pressures = [save.highest_pressure for save in newest if save.highest_pressure is not None]
+    if pressures:
+        yield "headway_memory_pressure_ratio", (), max(pressures)
+
+
+def _below(ledger: Ledger) -> int:
+    """Return the steps between the newest attempt's state and the newest complete checkpoint.
+
+    Until the run is beyond that checkpoint again. Example: 400 and 700 were claimed, 700 could not
+    be loaded and 400 was: 300, until step 700.
+    """
+    started = [attempt for attempt in ledger.attempts if attempt.resumed is not None]
+    if not started:
+        return 0
+    newest = started[-1]
+    known = [save.step for save in ledger.checkpoints if _claimed(save, newest.start)]
+    highest = max(known, default=0)
+    return 0 if ledger.newest_step >= highest else max(0, highest - (newest.resumed or 0))
+
+
+def _claimed(save: CheckpointSummary, time: int) -> bool:
+    finished = save.finalized is not None and save.finalized <= time
+    return finished and save.state in (*_COMPLETE, "revoked")

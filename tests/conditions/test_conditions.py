@@ -1,0 +1,165 @@
+"""Each condition of a live run on the timeline that makes it true, and on one that does not."""
+
+import pytest
+
+from headway.conditions import conditions
+from headway.ledger import ledger
+from headway.metrics import METRICS
+from headway.report import report
+from timeline import at, timeline
+
+
+def told(text, until, target=0.9):
+    """Return the conditions of a timeline at a second, by name and labels after the run's."""
+    found = ledger(timeline(text), at(until))
+    return {
+        (name, *labels): value for name, labels, value in conditions(found, report(found), target)
+    }
+
+
+HEALTHY = """
+0        allocation 4
+0        attempt A launcher world=1
+0-100    steps 1-100
+100      scheduled c100
+102      finalized c100
+102-200  steps 101-198
+200      scheduled c198
+203      finalized c198
+203-300  steps 199-295
+"""
+
+
+def test_a_healthy_run_has_nothing_to_tell():
+    found = told(HEALTHY, 301)
+    assert found["headway_repeated_failures",] == 0
+    assert found["headway_recovery_time_ratio",] == 0
+    assert found["headway_invalid_recoveries",] == 0
+    assert found["headway_suspected_false_alarms",] == 0
+    assert found["headway_steps_below_newest_checkpoint",] == 0
+    assert found["headway_live_dropped_events",] == 0
+    assert found["headway_progress_silence_ratio",] == pytest.approx(1 / 600)
+    assert found["headway_checkpoint_interval_ratio",] == pytest.approx(98 / 100)
+
+
+def test_a_run_that_is_over_has_no_conditions():
+    assert told(HEALTHY + "301 run_ended completed", 400) == {}
+
+
+def test_every_condition_is_a_published_metric_with_the_labels_that_it_gives():
+    everything = [told(HEALTHY, 301), told(LOOP, 96), told(TORN, 1300), told(HOURS, 7200)]
+    for name, *labels in {key for found in everything for key in found}:
+        assert METRICS[name].labels[0] == "run"
+        assert len(METRICS[name].labels) == 1 + len(labels)
+
+
+LOOP = """
+0      allocation 4
+0      attempt A launcher world=1
+0-50   steps 1-50
+50     scheduled c50
+52     finalized c50
+60     exit signal=9
+70     attempt B launcher world=1
+72     resumed 50 from=c50
+72-75  steps 51-53
+75     fault exception exception=ValueError message="bad sample 17"
+76     exit code=1
+80     attempt C launcher world=1
+82     resumed 50 from=c50
+82-85  steps 51-53
+85     fault exception exception=ValueError message="bad sample 18"
+86     exit code=1
+90     attempt D launcher world=1
+92     resumed 50 from=c50
+92-95  steps 51-53
+95     fault exception exception=ValueError message="bad sample 19"
+96     exit code=1
+"""
+
+
+def test_recoveries_that_break_alike_are_counted_and_named():
+    found = told(LOOP, 96)
+    assert found["headway_repeated_failures",] >= 2
+    (incident,) = [key for key in found if key[0] == "headway_open_incident_gpu_seconds"]
+    assert incident[2:] == ("killed", "node-a", "0")
+    assert found[incident] > 0
+
+
+def test_time_without_recovery_counts_from_the_last_step_and_not_below_ten_minutes():
+    assert told(LOOP, 96)["headway_recovery_time_ratio",] < 0.1
+    assert told(LOOP, 1895)["headway_recovery_time_ratio",] == pytest.approx(3)
+    again = LOOP + "1895 attempt E launcher world=1\n1896 resumed 50\n1896-1900 steps 51-54"
+    assert told(again, 1901)["headway_recovery_time_ratio",] == 0
+
+
+TORN = """
+0         allocation 4
+0         attempt A launcher world=1
+0-400     steps 1-400
+400       scheduled c400
+401       finalized c400
+401-700   steps 401-700
+700       scheduled c700
+701       finalized c700
+701-800   steps 701-800
+800       exit signal=9
+817       attempt B launcher world=1
+841-849   load_failed c700
+849-858   phase checkpoint_load
+858       resumed 400 from=c400
+860-900   steps 401-440
+"""
+
+
+def test_a_state_below_the_newest_claimed_checkpoint_tells_until_it_is_passed():
+    assert told(TORN, 901)["headway_steps_below_newest_checkpoint",] == 300
+    passed = TORN + "900-1300 steps 441-841"
+    assert told(passed, 1301)["headway_steps_below_newest_checkpoint",] == 0
+
+
+def test_a_normal_rollback_is_not_below_the_newest_checkpoint():
+    assert told(LOOP, 96)["headway_steps_below_newest_checkpoint",] == 0
+
+
+@pytest.mark.parametrize(("until", "ratio"), [(600, 0.5), (900, 1.0), (1500, 2.0)])
+def test_silence_is_measured_from_the_last_completion(until, ratio):
+    assert told(HEALTHY, until)["headway_progress_silence_ratio",] == pytest.approx(ratio)
+
+
+def test_a_run_that_recovers_is_not_silent():
+    assert told(LOOP, 1860)["headway_progress_silence_ratio",] == 0
+
+
+HOURS = """
+0          allocation 4
+0          attempt A launcher world=1
+0-3600     steps 1-3600
+3600       scheduled c1
+3601       finalized c1
+3601-5400  steps 3601-5399
+5400       exit signal=9
+5460       attempt B launcher world=1
+5500       resumed 3600 from=c1
+5500-7200  steps 3601-5300
+"""
+
+
+def test_the_newest_hour_is_judged_by_what_its_time_became():
+    found = told(HOURS, 7200)
+    # 1799 of 3600 s were rolled back, 100 s stalled or restarting
+    assert found["headway_window_goodput_gap_ratio", "1h"] == pytest.approx(1800 / 3600, abs=0.01)
+    lost = found["headway_window_infrastructure_loss_ratio", "1h"]
+    assert lost == pytest.approx(100 / 3600, abs=0.002)
+    burn = found["headway_goodput_burn_ratio", "1h"]
+    assert burn == pytest.approx((1900 / 3600) / 0.1, abs=0.1)
+    assert told(HOURS, 7200, target=0.5)["headway_goodput_burn_ratio", "1h"] == pytest.approx(
+        burn / 5
+    )
+    assert ("headway_goodput_burn_ratio", "24h") not in found, "younger than half a day"
+
+
+def test_a_gpu_that_is_out_of_service_counts_for_an_hour():
+    text = HEALTHY + "\n290 gpu 0 GPU-a 0000:cb:00.0 node=node-a\n299 xid 79 0000:cb:00 node=node-a"
+    assert told(text, 301)["headway_live_gpu_faults", "node-a"] == 1
+    assert told(text, 301 + 3600)["headway_live_gpu_faults", "node-a"] == 0
