@@ -38,6 +38,7 @@ from headway.storage.acknowledged import Journal
 from headway.storage.event_columns import event_table
 from headway.storage.keeping import Keeping
 from headway.storage.migrations import (
+    FIRST,
     VERSION_TABLE,
     SchemaError,
     migrate,
@@ -134,12 +135,16 @@ class EventStore:
         try:
             with engine.connect() as connection:
                 found, newest = version(connection), versions()[-1]
+                if found is None and sqlalchemy.inspect(connection).has_table(EVENTS.name):
+                    found = FIRST
             if found == newest:
                 return cls(engine, None)
         except DBAPIError as error:
             engine.dispose()
             raise _explained(path, error) from error
         engine.dispose()
+        if found is None:
+            raise StoreError(f"the database {str(path)!r} holds nothing that a collector wrote")
         raise StoreError(
             f"the database {str(path)!r} has the schema {found}, and this version reads {newest}; "
             "start a collector on it once, which migrates it"

@@ -14,6 +14,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse
 from starlette.routing import Route
 
+from collector_process import collector_process
 from headway import cli
 from headway.cli import doctor_collector, doctor_machine
 from headway.cli.findings import OK, PROBLEM, WARNING, Finding, fine, guarded
@@ -327,6 +328,14 @@ def test_a_database_that_is_none_is_a_problem(folder: Path) -> None:
     (folder / "headway.duckdb").write_bytes(b"something else" * 1000)
 
     assert only(doctor_collector.database(), "database").verdict == PROBLEM
+
+
+@pytest.mark.slow
+def test_a_database_that_is_in_use_is_fine_in_few_words(folder: Path) -> None:
+    with collector_process(folder / "headway.duckdb"):
+        found = only(doctor_collector.database(), "database")
+    assert found.verdict == OK
+    assert found.sentence == "headway.duckdb is in use by another process"
 
 
 def test_a_port_that_a_stranger_has_is_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,11 +1,12 @@
 """`headway sql`, and asking a database file that no collector holds any more."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pyarrow
 import pytest
 
@@ -137,12 +138,40 @@ def test_a_held_file_says_to_ask_its_collector(
     assert "leave --database out" in said
 
 
-@pytest.mark.parametrize("content", [None, b"", b"not a database at all" * 1000])
-def test_what_is_no_database_is_said(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], content: bytes | None
+def _folder(path: Path) -> None:
+    path.mkdir()
+
+
+def _without_tables(path: Path) -> None:
+    duckdb.connect(str(path)).close()
+
+
+def _of_another_program(path: Path) -> None:
+    with duckdb.connect(str(path)) as engine:
+        engine.execute("CREATE TABLE invoices (number INTEGER)")
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda path: None, "is not there"),
+        (_folder, "is a folder"),
+        (lambda path: path.write_bytes(b""), "does not begin as a DuckDB file"),
+        (lambda path: path.write_bytes(b"no database" * 1000), "does not begin as a DuckDB file"),
+        (_without_tables, "holds nothing that a collector wrote"),
+        (_of_another_program, "holds the tables invoices and no events"),
+    ],
+)
+def test_what_is_no_database_of_a_collector_is_said_with_the_next_step(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    make: Callable[[Path], object],
+    words: str,
 ) -> None:
     path = tmp_path / "events.duckdb"
-    if content is not None:
-        path.write_bytes(content)
+    make(path)
     assert cli.main(["report", "--database", str(path)]) == 2
-    assert str(path) in capsys.readouterr().err
+    sentence, step = capsys.readouterr().err.splitlines()
+    assert str(path) in sentence
+    assert words in sentence
+    assert step == "name the database file of a collector with --database FILE"

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from headway.cli.refusal import WRONG_USE
 from headway.collector.server import STOP_SECONDS
 from headway.exporter.agent.agent import FLUSH_TIME
 from headway.settings import CollectorSettings, load
@@ -67,6 +68,13 @@ def test_the_collector_keeps_its_files_in_its_own_folder_and_has_time_to_stop() 
     assert service["ExecStart"] == f"{PROGRAM} collect"
     assert float(service["TimeoutStopSec"]) > STOP_SECONDS
     assert int(service["LimitNOFILE"]) > settings.connections
+
+
+@pytest.mark.parametrize("unit", [AGENT, COLLECTOR], ids=lambda unit: unit.stem)
+def test_what_only_a_person_can_correct_is_not_tried_again_and_again(unit: Path) -> None:
+    service = read(unit)
+    assert service["Restart"] == "always"
+    assert int(service["RestartPreventExitStatus"]) == WRONG_USE
 
 
 @needs_systemd

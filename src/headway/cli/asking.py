@@ -10,6 +10,8 @@ from headway.cli.options import add_settings, settings_of
 from headway.cli.refusal import Refusal
 from headway.settings import ClientSettings
 
+_NAME_ONE = "name the database file of a collector with --database FILE"
+
 if TYPE_CHECKING:
     import httpx
 
@@ -46,8 +48,27 @@ def _closed(path: Path) -> "httpx.BaseTransport":
     from headway.storage.store import StoreError
 
     if not path.is_file():
-        raise Refusal(f"there is no database file {str(path)!r}", "name one with --database FILE")
+        what = "is a folder" if path.is_dir() else "is not there"
+        raise Refusal(f"{str(path)!r} {what}", _NAME_ONE)
     try:
         return ClosedFile(path)
     except StoreError as error:
-        raise Refusal(str(error), "while a collector runs, ask it: leave --database out") from error
+        raise _refusal(path, error) from error
+
+
+def _refusal(path: Path, error: Exception) -> Refusal:
+    """Return why a file cannot be read, as a look at it tells, and what to do."""
+    from headway.storage.opening import State, probe
+
+    found = probe(path)
+    match found.state:
+        case State.HELD:
+            held = f"{str(path)!r} is held by another process, as by a collector that runs"
+            return Refusal(held, "ask that collector: leave --database out")
+        case State.USABLE:
+            return Refusal(str(error), _NAME_ONE)
+        case State.NEWER_SCHEMA:
+            return Refusal(found.words, "upgrade headway to read it")
+        case State.DAMAGED_WAL:
+            return Refusal(found.words, found.next_step)
+    return Refusal(found.words, _NAME_ONE)

@@ -107,8 +107,9 @@ def database() -> Iterator[Finding]:
 
     path = load(CollectorSettings).database
     found = probe(path)
-    if found.state in (State.USABLE, State.HELD):
-        # Held is what it should be where a collector runs.
+    if found.state is State.HELD:  # as it should be where a collector runs
+        yield fine("database", f"{path} is in use by another process")
+    elif found.state is State.USABLE:
         yield fine("database", found.words)
     else:
         yield problem("database", found.words, found.next_step or "choose another file")
