@@ -21,6 +21,8 @@ _SAY_SECONDS = 60.0
 """Seconds between two looks for ledgers that say something new."""
 _LAST_WORD = 5 * _SECOND
 """Longest time in ns for writing down at the end what is new."""
+_RUNS_AT_ONCE = 50
+"""Runs of which the words are written in one transaction."""
 _EXPIRE_EVERY = 60
 """Looks between two for steps that expire."""
 
@@ -70,14 +72,19 @@ class Upkeep:
         return self._say(lambda: not self._stopping.is_set())
 
     def _say(self, going_on: Callable[[], bool]) -> int:
+        new = [
+            snapshot
+            for snapshot in self._ledgers.snapshots()
+            if self._said.get(snapshot.ledger.run) != snapshot.version
+        ]
         count = 0
-        for snapshot in self._ledgers.snapshots():
+        for begin in range(0, len(new), _RUNS_AT_ONCE):
             if not going_on():
                 break
-            run = snapshot.ledger.run
-            if self._said.get(run) != snapshot.version:
-                count += self._store.keeping.say(run, rows_of(snapshot.report), self._clock())
-                self._said[run] = snapshot.version
+            some = {one.ledger.run: one for one in new[begin : begin + _RUNS_AT_ONCE]}
+            rows = {run: rows_of(snapshot.report) for run, snapshot in some.items()}
+            count += self._store.keeping.say(rows, self._clock())
+            self._said |= {run: snapshot.version for run, snapshot in some.items()}
         return count
 
     def expire(self) -> int:

@@ -4,8 +4,10 @@ Rows are never changed; a newer word about a key is a row of a higher revision.
 """
 
 import json
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import astuple
+from itertools import chain
 from typing import Any
 
 from sqlalchemy import (
@@ -33,6 +35,8 @@ _STEPS = (Steps.name, StepsSummary.name)
 
 Rows = Mapping[Table, Sequence[Mapping[str, Any]]]
 """Rows of the tables of what the ledger says, without revision."""
+_Keyed = dict[tuple[Any, ...], dict[str, Any]]
+"""Rows of one table by what tells them apart."""
 
 
 class Keeping:
@@ -41,7 +45,7 @@ class Keeping:
     def __init__(self, engine: Engine) -> None:
         """Work on a database of this version's schema."""
         self._engine = engine
-        self._known: dict[str, dict[Table, dict[tuple[Any, ...], dict[str, Any]]]] = {}
+        self._known: dict[str, dict[Table, _Keyed]] = {}
 
     def of_run(self, run: str) -> list[Envelope]:
         """Return the stored events of a run."""
@@ -94,21 +98,38 @@ class Keeping:
                 ],
             )
 
-    def say(self, run: str, rows: Rows, recorded: int) -> int:
-        """Write what the ledger says of a run as far as it is new; return how many rows."""
+    def say(self, said: Mapping[str, Rows], recorded: int) -> int:
+        """Write what ledgers say of runs as far as it is new, at once; return how many rows."""
+        new: dict[Table, dict[str, _Keyed]] = defaultdict(dict)
         with self._engine.begin() as connection:
-            known = self._known.get(run)
-            if known is None:
-                known = {table: _read(connection, table, run) for table in rows}
-            new: dict[Table, dict[tuple[Any, ...], dict[str, Any]]] = {}
-            for table, said in rows.items():
-                new[table] = _changes(table, known[table], said, recorded)
-                if new[table]:
-                    insert(connection, table, list(new[table].values()))
-        for table, changed in new.items():
-            known[table] |= changed
-        self._known[run] = known
-        return sum(map(len, new.values()))
+            known = self._known_of(connection, said)
+            for run, rows in said.items():
+                for table, told in rows.items():
+                    new[table][run] = _changes(table, known[run][table], told, recorded)
+            for table, by_run in new.items():
+                changed = [row for keyed in by_run.values() for row in keyed.values()]
+                if changed:
+                    insert(connection, table, changed)
+        self._known |= known
+        for table, by_run in new.items():
+            for run, keyed in by_run.items():
+                known[run][table] |= keyed
+        return sum(len(keyed) for by_run in new.values() for keyed in by_run.values())
+
+    def _known_of(
+        self, connection: Connection, said: Mapping[str, Rows]
+    ) -> dict[str, dict[Table, _Keyed]]:
+        """Return the newest row of each key of these runs, those no longer so included."""
+        found = {run: self._known[run] for run in said if run in self._known}
+        missing: dict[str, dict[Table, _Keyed]] = {
+            run: {table: {} for table in rows} for run, rows in said.items() if run not in found
+        }
+        for table in dict.fromkeys(chain.from_iterable(missing.values())):
+            of_runs = select(table).where(table.c.run.in_(missing)).order_by(table.c.revision)
+            for row in connection.execute(of_runs):
+                values = row._asdict()
+                missing[values["run"]][table][_key(table, values)] = values
+        return found | missing
 
     def take(self, table: Table, rows: Sequence[Mapping[str, Any]]) -> int:
         """Write rows of another database as they are, those whose revision is not known."""
@@ -149,12 +170,6 @@ def _newest(table: Table) -> Any:
     return select(table).where(table.c.present, ~later)
 
 
-def _read(connection: Connection, table: Table, run: str) -> dict[tuple[Any, ...], dict[str, Any]]:
-    """Return the newest row of each key of a run, those that are no longer so included."""
-    statement = select(table).where(table.c.run == run).order_by(table.c.revision)
-    return {_key(table, row._asdict()): row._asdict() for row in connection.execute(statement)}
-
-
 def _key(table: Table, row: Mapping[str, Any]) -> tuple[Any, ...]:
     return tuple(row[name] for name in table.info["keys"])
 
@@ -164,7 +179,7 @@ def _changes(
     known: Mapping[tuple[Any, ...], Mapping[str, Any]],
     said: Sequence[Mapping[str, Any]],
     recorded: int,
-) -> dict[tuple[Any, ...], dict[str, Any]]:
+) -> _Keyed:
     """Return the rows to be written: new or changed ones, and those that are no longer so."""
     found = {}
     rows = {_key(table, row): row for row in said}

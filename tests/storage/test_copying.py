@@ -42,7 +42,7 @@ def path(tmp_path: Path) -> Path:
     found = expiry("run", events, [], until=at(1000), as_of=at(1000))
     assert found is not None
     opened.keeping.expire("run", found, at(1000))
-    opened.keeping.say("run", rows_of(report(ledger(events, at(1000)))), at(1000))
+    opened.keeping.say({"run": rows_of(report(ledger(events, at(1000))))}, at(1000))
     opened.close()
     return path
 

@@ -2,13 +2,14 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import closing
+from dataclasses import replace
 from datetime import date, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from headway.events import RunConfigured
+from headway.events import Envelope, Event, IncidentCorrected, Note, RunConfigured
 from headway.metrics import CATEGORIES
 from headway.storage.questions import QUESTIONS, QuestionRefused, bound, parsed
 from headway.storage.questions.model import KINDS
@@ -131,13 +132,17 @@ BETA = {
 }
 
 
-def told(run: str, attempt: str, at: int, node: str, **settings: Any) -> Any:
+def told(run: str, attempt: str, at: int, node: str, **settings: Any) -> Envelope:
     """Return what a rank said of its settings at a time."""
-    from dataclasses import replace
-
     event = RunConfigured(**settings)
     made = record(at // SECOND % 10**6, event, producer=f"{attempt:0<32}", run=f"{run}-1")
     return replace(made, anchor=at - made.monotonic, attempt=attempt, node=node)
+
+
+def said(sequence: int, run: str | None, event: Event) -> Envelope:
+    """Return what the collector records when a person speaks."""
+    made = record(sequence, event, producer="cd" * 16, run=run)
+    return replace(made, attempt=None, rank=None, node=None, boot_id=None)
 
 
 EVENTS = [
@@ -154,6 +159,17 @@ EVENTS = [
     told("alpha", "a2", MONDAY + 3 * DAY, "n2", checkpoint_interval=100),
     told("beta", "b1", MONDAY, "n3", checkpoint_interval=10),
     told("beta", "b1", MONDAY + 2 * DAY, "n3", checkpoint_interval=10),
+    said(
+        1,
+        "alpha-1",
+        IncidentCorrected(incident="i1", cause="network", author="Ada", reason="saw the switch"),
+    ),
+    said(
+        2,
+        None,
+        Note(text="Fan replaced", author="Grace", about="node", subject="n1", labels=("to-do",)),
+    ),
+    said(3, "alpha-1", Note(text="a program's", author="NVRx")),
 ]
 
 
@@ -162,7 +178,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EventStore]:
     with closing(EventStore.open(tmp_path_factory.mktemp("asked") / "events.duckdb")) as opened:
         opened.append(EVENTS)
         for rows in (ALPHA, BETA):
-            opened.keeping.say(rows[RUNS][0]["run"], rows, MONDAY)
+            opened.keeping.say({rows[RUNS][0]["run"]: rows}, MONDAY)
         yield opened
 
 
@@ -304,6 +320,17 @@ def test_what_an_attempt_did_differently_is_told_setting_by_setting(store: Event
     assert only(answer(store, "what-changed", setting="code"), *columns[2:]) == [
         ("code_revision", None, "f00")
     ]
+
+
+def test_what_people_wrote_is_found_by_its_words(store: EventStore) -> None:
+    columns = ("author", "action", "about", "subject", "text", "cause")
+    assert only(answer(store, "what-people-wrote"), *columns) == [
+        ("Grace", "noted", "node", "n1", "Fan replaced", None),
+        ("Ada", "corrected", "incident", "i1", "saw the switch", "network"),
+    ]
+    assert only(answer(store, "what-people-wrote", search="FAN"), "subject") == [("n1",)]
+    assert only(answer(store, "what-people-wrote", search="to-do"), "labels") == [('["to-do"]',)]
+    assert answer(store, "what-people-wrote", about="run") == []
 
 
 def test_every_question_is_declared_whole() -> None:
