@@ -100,8 +100,6 @@ class Ledgers:
         with self._lock:
             return self._feed.rare(node)
 
-    def nodes(self) -> list[str]:
-        """Return the nodes on which a run had a rank, or which told of themselves."""
     def num_of_node(self, node: str) -> int:
         """Return how many events `of_node` has."""
         with self._lock:
@@ -112,6 +110,8 @@ class Ledgers:
         with self._lock:
             return self._feed.num_events
 
+    def nodes(self) -> list[str]:
+        """Return the nodes on which a run had a rank, or which told of themselves."""
         with self._lock:
             return self._feed.nodes()
 

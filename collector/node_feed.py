@@ -42,8 +42,8 @@ class NodeFeed:
             if envelope.node is None:
                 continue
             if is_of_node(envelope):
-                if not isinstance(envelope.event, SAMPLES):
                 self.num_events += 1
+                if not isinstance(envelope.event, SAMPLES):
                     self._take(envelope.node, envelope, found)
             elif envelope.run is not None and envelope.rank is not None:
                 key = (envelope.node, envelope.run)
@@ -63,12 +63,12 @@ class NodeFeed:
         known = self._nodes.get(node)
         return () if known is None else tuple(known.rare)
 
-    def nodes(self) -> list[str]:
     def num_rare(self, node: str) -> int:
         """Return how many events `rare` has."""
         known = self._nodes.get(node)
         return 0 if known is None else len(known.rare)
 
+    def nodes(self) -> list[str]:
         """Return the nodes of which anything is known."""
         return sorted(self._nodes)
 
