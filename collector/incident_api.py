@@ -5,24 +5,31 @@ stays beside it.
 """
 
 from bisect import bisect_right
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from functools import cache
 from http import HTTPMethod
 from typing import Annotated, Any
 
 from headway.collector import schemas
 from headway.collector.endpoint import Answer, Asked, Endpoint, NotKnown
+from headway.collector.fleet_api import price, price_object
 from headway.collector.paging import Cursor, Limit, page
-from headway.collector.schemas import list_of, object_of
+from headway.collector.remarks import INCIDENT
+from headway.collector.schemas import list_of, object_of, optional
 from headway.collector.service import Service
 from headway.events import CAUSES, Event, IncidentAcknowledged, IncidentCorrected
+from headway.fleet.cordon import cordon_commands
+from headway.incidents.alike import Group, group_of, groups, similar
 from headway.incidents.finding import WEEK
+
+_MOST_SIMILAR = 20
+"""Incidents that are told to be like one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PageOfIncidents:
-    """A question about many incidents."""
+class IncidentFilter:
+    """Which incidents are meant."""
 
     run: Annotated[str | None, Asked(sentence="Only those of this run, by its id or its name.")] = (
         None
@@ -33,9 +40,19 @@ class PageOfIncidents:
     cause: Annotated[
         str | None, Asked(sentence="Only those of this cause.", choices=tuple(CAUSES))
     ] = None
+    team: Annotated[str | None, Asked(sentence="Only those of runs with this team label.")] = None
     node: Annotated[str | None, Asked(sentence="Only those that suspect this node.")] = None
+    group: Annotated[
+        str | None, Asked(sentence="Only those of this group of one cause and signature.")
+    ] = None
     since: Annotated[int | None, Asked(sentence="Only those opened at it or later, UTC ns.")] = None
     until: Annotated[int | None, Asked(sentence="Only those opened before it, UTC ns.")] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageOfIncidents(IncidentFilter):
+    """A question about many incidents."""
+
     limit: Limit = 100
     cursor: Cursor = None
 
@@ -63,25 +80,51 @@ class Correction(Acknowledgement):
 
 
 def incidents(service: Service, asked: PageOfIncidents) -> Answer:
-    """Incidents of all runs or of one, the newest first."""
-    ledgers = service.ledgers
-    snapshots = ledgers.snapshots() if asked.run is None else [ledgers.snapshot(asked.run)]
-    meant = [
-        (snapshot.report, one)
-        for snapshot in snapshots
-        for one in _all(snapshot.report)
-        if _meant(one, asked)
-    ]
+    """Incidents of all runs or of one, the newest first, with what all that are meant cost."""
+    meant = [*_meant(service, asked)]
     shown, after = page(meant, lambda item: (-item[1]["opened"], item[1]["incident"]), asked)
     opened_by_gpu = cache(service.node_histories.incidents_of_gpus)
     found = [_of(report, one, opened_by_gpu) for report, one in shown]
-    return Answer(content=lambda: {"incidents": found, "next": after})
+    told = {
+        "incidents": found,
+        "totals": _totals([one for _, one in meant]),
+        "price": price_object(price(service)),
+        "as_of": _as_of(service, meant),
+        "next": after,
+    }
+    return Answer(content=lambda: told)
+
+
+def incident_groups(service: Service, asked: IncidentFilter) -> Answer:
+    """Incidents by cause and signature, the group that one was last in first."""
+    meant = [*_meant(service, asked)]
+    told = {
+        "groups": [asdict(group) for group in groups(_with_run(*pair) for pair in meant)],
+        "totals": _totals([one for _, one in meant]),
+        "price": price_object(price(service)),
+        "as_of": _as_of(service, meant),
+    }
+    return Answer(content=lambda: told)
 
 
 def incident(service: Service, asked: OneIncident) -> Answer:
-    """One incident with its evidence."""
-    found = _find(service, asked.incident)
+    """One incident with its evidence, and what people said about it."""
+    found = _whole(service, *_find(service, asked.incident))
     return Answer(content=lambda: found)
+
+
+def similar_incidents(service: Service, asked: OneIncident) -> Answer:
+    """Incidents of any run that share the signature, the GPU or the node, most alike first."""
+    report, one = _find(service, asked.incident)
+    others = (_with_run(*pair) for pair in _meant(service, IncidentFilter()))
+    alike = similar(_with_run(report, one), others)
+    opened_by_gpu = cache(service.node_histories.incidents_of_gpus)
+    reports = {snapshot.report["run"]: snapshot.report for snapshot in service.ledgers.snapshots()}
+    found = [
+        {**_of(reports[other["run"]], other, opened_by_gpu), "shares": shares}
+        for other, shares in alike[:_MOST_SIMILAR]
+    ]
+    return Answer(content=lambda: {"incidents": found, "count": len(alike)})
 
 
 def correct(service: Service, asked: Correction) -> Answer:
@@ -102,28 +145,67 @@ def acknowledge(service: Service, asked: Acknowledgement) -> Answer:
 
 
 def _recorded(service: Service, identity: str, event: Event) -> Answer:
-    run = _find(service, identity)["run"]
+    run = found_incident(service, identity)["run"]
     service.own_events.record(service.committer, run, event)
-    found = _find(service, identity, run)
+    found = _whole(service, *_find(service, identity, run))
     return Answer(content=lambda: found)
 
 
-def _meant(one: dict[str, Any], asked: PageOfIncidents) -> bool:
+def found_incident(service: Service, identity: str) -> dict[str, Any]:
+    """Return one incident as its run's report tells it, with its run.
+
+    Raises:
+        NotKnown: there is no such incident.
+    """
+    return _with_run(*_find(service, identity))
+
+
+def _meant(
+    service: Service, asked: IncidentFilter
+) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+    """Give the incidents that are meant, each after the report of its run."""
+    ledgers = service.ledgers
+    snapshots = ledgers.snapshots() if asked.run is None else [ledgers.snapshot(asked.run)]
+    for snapshot in snapshots:
+        report = snapshot.report
+        if asked.team is None or _team(report) == asked.team:
+            yield from ((report, one) for one in _all(report) if _is_meant(one, asked))
+
+
+def _is_meant(one: dict[str, Any], asked: IncidentFilter) -> bool:
     return (
         (asked.state is None or one["state"] == asked.state)
         and (asked.cause is None or one["cause"] == asked.cause)
         and (asked.node is None or one["suspect_node"] == asked.node)
         and (asked.since is None or one["opened"] >= asked.since)
         and (asked.until is None or one["opened"] < asked.until)
+        and (asked.group is None or group_of(one) == asked.group)
     )
 
 
-def _find(service: Service, identity: str, run: str | None = None) -> dict[str, Any]:
+def _totals(meant: Sequence[dict[str, Any]]) -> dict[str, int]:
+    return {
+        "incidents": len(meant),
+        "open": sum(one["state"] == "open" for one in meant),
+        "lost_ns": sum(one["lost_ns"] for one in meant),
+        "lost_gpu_ns": sum(one["lost_gpu_ns"] for one in meant),
+    }
+
+
+def _as_of(service: Service, meant: Sequence[tuple[dict[str, Any], dict[str, Any]]]) -> int:
+    """Return up to when the newest of the ledgers was reckoned, UTC ns."""
+    return max((report["as_of"] for report, _ in meant), default=service.clock())
+
+
+def _find(
+    service: Service, identity: str, run: str | None = None
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the report of a run and one incident of it."""
     ledgers = service.ledgers
     for snapshot in ledgers.snapshots() if run is None else [ledgers.snapshot(run)]:
         for one in _all(snapshot.report):
             if one["incident"] == identity:
-                return _of(snapshot.report, one, service.node_histories.incidents_of_gpus)
+                return snapshot.report, one
     raise NotKnown(
         f"no incident {identity!r} is known here",
         "List those of a run with `headway incidents RUN`.",
@@ -135,9 +217,18 @@ def _all(report: dict[str, Any]) -> list[dict[str, Any]]:
     return found
 
 
+def _team(report: Mapping[str, Any]) -> str | None:
+    team = report["labels"].get("team")
+    return None if team is None else str(team)
+
+
+def _with_run(report: Mapping[str, Any], one: Mapping[str, Any]) -> dict[str, Any]:
+    return {**one, "run": report["run"]}
+
+
 def _of(
-    report: dict[str, Any],
-    one: dict[str, Any],
+    report: Mapping[str, Any],
+    one: Mapping[str, Any],
     opened_by_gpu: Callable[[], Mapping[tuple[str, str], Sequence[int]]],
 ) -> dict[str, Any]:
     """Return an incident with its run, and how often its GPU was to blame in any run's week."""
@@ -146,32 +237,82 @@ def _of(
         times = opened_by_gpu().get((one["suspect_node"], one["suspect_gpu"]), ())
         repeats = bisect_right(times, one["opened"]) - bisect_right(times, one["opened"] - WEEK)
     return {
-        **one,
-        "run": report["run"],
+        **_with_run(report, one),
         "run_name": report["run_name"],
+        "team": _team(report),
+        "group": group_of(one),
         "gpu_repeats_in_all_runs": repeats,
     }
 
 
+def _whole(service: Service, report: Mapping[str, Any], one: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an incident with all that one page says of it."""
+    remarks, identity, node = service.remarks, one["incident"], one["suspect_node"]
+    cordon: Sequence[str] = ()
+    if node is not None:
+        reason = f"headway: incident {identity}, {one['cause'].replace('_', ' ')}"
+        scheduler = service.node_histories.scheduler(report["run"])
+        cordon = cordon_commands(node, scheduler, reason)
+    return {
+        **_of(report, one, service.node_histories.incidents_of_gpus),
+        "as_of": report["as_of"],
+        "price": price_object(price(service)),
+        "history": [asdict(remark) for remark in remarks.about(INCIDENT, identity)],
+        "labels": remarks.labels(INCIDENT, identity),
+        "cordon": list(cordon),
+    }
+
+
+_TOTALS = object_of(
+    incidents=schemas.INTEGER,
+    open=schemas.INTEGER,
+    lost_ns=schemas.INTEGER,
+    lost_gpu_ns=schemas.INTEGER,
+)
+_PRICE = optional(object_of(per_gpu_hour=schemas.NUMBER, currency=schemas.TEXT))
+_SIMILAR = schemas.both(schemas.INCIDENT_OF_RUN, object_of(shares=list_of(schemas.TEXT)))
 _ONE = "/api/v1/incidents/{incident}"
 ENDPOINTS = (
     Endpoint(
         method=HTTPMethod.GET,
         path="/api/v1/incidents",
         handler=incidents,
-        result=object_of(incidents=list_of(schemas.INCIDENT_OF_RUN), next=schemas.NEXT),
+        result=object_of(
+            incidents=list_of(schemas.INCIDENT_OF_RUN),
+            totals=_TOTALS,
+            price=_PRICE,
+            as_of=schemas.INTEGER,
+            next=schemas.NEXT,
+        ),
     ),
-    Endpoint(method=HTTPMethod.GET, path=_ONE, handler=incident, result=schemas.INCIDENT_OF_RUN),
+    Endpoint(
+        method=HTTPMethod.GET,
+        path="/api/v1/incident_groups",
+        handler=incident_groups,
+        result=object_of(
+            groups=list_of(schemas.of(Group)),
+            totals=_TOTALS,
+            price=_PRICE,
+            as_of=schemas.INTEGER,
+        ),
+    ),
+    Endpoint(method=HTTPMethod.GET, path=_ONE, handler=incident, result=schemas.ONE_INCIDENT),
+    Endpoint(
+        method=HTTPMethod.GET,
+        path=f"{_ONE}/similar",
+        handler=similar_incidents,
+        result=object_of(incidents=list_of(_SIMILAR), count=schemas.INTEGER),
+    ),
     Endpoint(
         method=HTTPMethod.POST,
         path=f"{_ONE}/cause",
         handler=correct,
-        result=schemas.INCIDENT_OF_RUN,
+        result=schemas.ONE_INCIDENT,
     ),
     Endpoint(
         method=HTTPMethod.POST,
         path=f"{_ONE}/ack",
         handler=acknowledge,
-        result=schemas.INCIDENT_OF_RUN,
+        result=schemas.ONE_INCIDENT,
     ),
 )

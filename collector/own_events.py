@@ -1,7 +1,8 @@
 """Events that the collector itself records: what people said through its API.
 
 They are stored like any other event, so that a ledger computed again says the same. Each run has
-a producer of its own here, new after every start: a number that was given once is never reused.
+a producer of its own here, and so has what is about none, new after every start: a number that was
+given once is never reused.
 """
 
 import threading
@@ -30,10 +31,12 @@ class OwnEvents:
         """Start without any; `clock` gives the time in UTC nanoseconds."""
         self._clock = clock
         self._lock = threading.Lock()
-        self._producers: dict[str, _Producer] = {}
+        self._producers: dict[str | None, _Producer] = {}
 
-    def record(self, committer: Committer, run: str, event: Event) -> None:
-        """Store an event about a run; return only when it is durable and in the run's ledger.
+    def record(self, committer: Committer, run: str | None, event: Event) -> None:
+        """Store an event about a run, or about none.
+
+        Returns only when it is durable and in the run's ledger.
 
         Raises:
             Busy: it could not be stored; its number stays free.

@@ -6,6 +6,7 @@ import typing
 from collections.abc import Mapping
 from typing import Any
 
+from headway.collector.remarks import Remark
 from headway.ledger.model import (
     AttemptSummary,
     CheckpointSummary,
@@ -130,7 +131,17 @@ INCIDENT = named(
         attempts=INTEGER,
     ),
 )
-INCIDENT_OF_RUN = both(INCIDENT, object_of(run=TEXT, run_name=TEXT))
+INCIDENT_OF_RUN = both(
+    INCIDENT,
+    object_of(
+        run=TEXT, run_name=TEXT, team=optional(TEXT), group=TEXT, acknowledged_by=optional(TEXT)
+    ),
+)
+REMARK = named("Remark", of(Remark))
+ONE_INCIDENT = both(
+    INCIDENT_OF_RUN,
+    object_of(as_of=INTEGER, history=list_of(REMARK), labels=list_of(TEXT), cordon=list_of(TEXT)),
+)
 REPORT = both(
     SUMMARY,
     object_of(

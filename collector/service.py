@@ -14,6 +14,7 @@ from headway.collector.node_histories import NodeHistories
 from headway.collector.own_events import OwnEvents
 from headway.collector.recovery import Recoveries
 from headway.collector.refreshing import Refresher
+from headway.collector.remarks import Remarks
 from headway.collector.run_ledger import LedgerFailed
 from headway.collector.upkeep import Upkeep
 from headway.events import Envelope
@@ -38,6 +39,7 @@ class Service:
         self.intake = Intake(settings.queue_limit)
         self.node_clocks = NodeClocks()
         self.recoveries = Recoveries()
+        self.remarks = Remarks()
         self.own_events = OwnEvents(clock)
         self.fleet_shares = FleetShares()
         self._ledgers = Ledgers(clock)
@@ -154,3 +156,4 @@ class Service:
         self._ledgers.add(envelopes)
         self.node_clocks.add(envelopes)
         self.recoveries.add(envelopes)
+        self.remarks.add(envelopes)

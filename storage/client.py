@@ -269,6 +269,41 @@ class CollectorClient:
         """
         return self._get(f"/api/v1/incidents/{quote(incident, safe='')}")
 
+    def notes(self, **filters: Any) -> list[dict[str, Any]]:
+        """Return what people said, the newest first; filters as the API declares them.
+
+        Raises:
+            CollectorError: no answer; see its subclasses.
+        """
+        return self._all("/api/v1/notes", "notes", filters)
+
+    def note(
+        self,
+        about: str,
+        subject: str,
+        author: str,
+        text: str | None = None,
+        *,
+        labels: Sequence[str] = (),
+        labels_removed: Sequence[str] = (),
+    ) -> dict[str, Any]:
+        """Record a note, or labels; return all that was said about the same.
+
+        Raises:
+            CollectorError: not recorded; see its subclasses.
+        """
+        said = {"about": about, "subject": subject, "author": author, "text": text}
+        changed = {"label": list(labels), "remove_label": list(labels_removed)}
+        return self._post("/api/v1/notes", _given(said | changed))
+
+    def access(self) -> dict[str, Any]:
+        """Return what the token of this client allows, and the collector's version.
+
+        Raises:
+            CollectorError: no answer; see its subclasses.
+        """
+        return self._get("/api/v1/access")
+
     def nodes(self) -> dict[str, Any]:
         """Return every node, the one that fails most first, and the rate of the fleet.
 

@@ -24,6 +24,7 @@ from sqlalchemy import (
     func,
     inspect,
     literal,
+    or_,
     select,
 )
 from sqlalchemy.schema import CreateView, SetColumnComment, SetTableComment
@@ -37,6 +38,9 @@ from headway.events import (
     GpuSxid,
     GpuXid,
     Health,
+    IncidentAcknowledged,
+    IncidentCorrected,
+    Note,
     RunConfigured,
     Steps,
     StepsSummary,
@@ -86,6 +90,7 @@ def views() -> Sequence[View]:
         _faults(),
         _nodes(),
         _stays(),
+        _remarks(),
     )
 
 
@@ -338,6 +343,46 @@ def _stays() -> View:
         columns,
         lambda one: one.where(*(key.is_not(None) for key in (*keys, EVENTS.c.rank))).group_by(
             *keys
+        ),
+    )
+
+
+def _remarks() -> View:
+    incident, about = _field("incident").as_string(), _field("about").as_string()
+    columns: _Columns = {
+        "time": (EVENTS.c.anchor + EVENTS.c.monotonic, "When it was said, UTC ns."),
+        "run": (EVENTS.c.run, "Identity of the run; null of a node."),
+        "about": (func.coalesce(about, "incident"), _said(Note, "about")),
+        "subject": (func.coalesce(_field("subject").as_string(), incident), _said(Note, "subject")),
+        "action": (
+            case(
+                (EVENTS.c.name == IncidentAcknowledged.name, "acknowledged"),
+                (EVENTS.c.name == IncidentCorrected.name, "corrected"),
+                else_="noted",
+            ),
+            "noted, acknowledged or corrected.",
+        ),
+        "author": (_field("author").as_string(), "Who said it."),
+        "text": (
+            func.nullif(
+                func.coalesce(_field("text").as_string(), _field("reason").as_string()), ""
+            ),
+            "The words, or the reason of a correction.",
+        ),
+        "cause": (_field("cause").as_string(), "The cause that a correction gives."),
+        "labels": (_field("labels").as_string(), "Labels that its subject got, as JSON."),
+        "labels_removed": (
+            _field("labels_removed").as_string(),
+            "Labels that its subject lost, as JSON.",
+        ),
+    }
+    said = (IncidentAcknowledged.name, IncidentCorrected.name)
+    return _view(
+        "v_remarks",
+        "What people said: notes and labels, who took charge, who corrected a cause.",
+        columns,
+        lambda one: one.where(
+            or_(EVENTS.c.name.in_(said), (EVENTS.c.name == Note.name) & about.is_not(None))
         ),
     )
 

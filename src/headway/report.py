@@ -235,6 +235,7 @@ def _incident(incident: Incident, ledger: Ledger) -> dict[str, Any]:
         "tries": [_values(one) for one in incident.tries],
         "evidence": [item.words for item in shown],
         "observations": [_observation(item) for item in shown],
+        "first_fault": _first_fault(shown, incident),
         "num_observations": len(incident.evidence),
         "persistent": dict(incident.persistent),
         "warnings": list(incident.warnings),
@@ -247,6 +248,16 @@ def _incident(incident: Incident, ledger: Ledger) -> dict[str, Any]:
         "acknowledged_at": said.acknowledged_at,
         "state": "open" if incident.outcome == "open" else "closed",
     }
+
+
+def _first_fault(shown: Sequence[Evidence], incident: Incident) -> int | None:
+    """Return the place of the observation that the verdict rests on; None where it is no one's."""
+    telling = [
+        (item.cause != incident.original_cause, item.signature != incident.signature, item.time, i)
+        for i, item in enumerate(shown)
+        if not item.echo
+    ]
+    return min(telling)[-1] if telling else None
 
 
 def _observation(item: Evidence) -> dict[str, Any]:

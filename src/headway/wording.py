@@ -3,7 +3,9 @@
 Pure functions, standard library only. `None` is unknown and reads so, never as zero.
 """
 
+from collections.abc import Mapping
 from datetime import UTC, datetime, tzinfo
+from typing import Any
 
 UNKNOWN = "unknown"
 
@@ -127,6 +129,21 @@ def when(ns: int | None, zone: tzinfo = UTC) -> str:
         return UNKNOWN
     moment = datetime.fromtimestamp(ns // _SECOND, tz=zone)
     return f"{moment:%Y-%m-%d %H:%M:%S} {moment.tzname()}"
+
+
+def remark(said: Mapping[str, Any]) -> str:
+    """Return what a person said, as one line: `corrected the cause to hang: rank 3 stood still`."""
+    parts = []
+    if said["action"] == "acknowledged":
+        parts.append("took charge")
+    elif said["action"] == "corrected":
+        parts.append(f"corrected the cause to {plain(said['cause'])}")
+    if said["text"]:
+        parts.append(said["text"])
+    for verb, labels in (("labelled it", said["labels"]), ("took away", said["labels_removed"])):
+        if labels:
+            parts.append(f"{verb} {', '.join(labels)}")
+    return ": ".join(parts) if said["action"] == "corrected" else "; ".join(parts)
 
 
 def _rounded(ns: int, unit: int) -> int:

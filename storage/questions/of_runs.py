@@ -1,5 +1,6 @@
 """Saved questions about what runs were told to do."""
 
+from headway.events import NOTE_SUBJECTS
 from headway.storage.questions.chosen import RUN, TEAM, limit
 from headway.storage.questions.model import Parameter, Question
 
@@ -67,4 +68,36 @@ LIMIT $limit
 """,
 )
 
-QUESTIONS = (CHANGES,)
+NOTES = Question(
+    name="what-people-wrote",
+    title="What people wrote",
+    asks="What did people note, decide or correct?",
+    notes="Notes, labels, acknowledgements and corrections, the newest first.",
+    parameters=(
+        Parameter(name="search", sentence="Only what holds these words, in any case."),
+        Parameter(name="about", sentence="Only what is about such a thing.", choices=NOTE_SUBJECTS),
+        Parameter(name="run", sentence="Only what is about this run, by its identity."),
+        limit(100),
+    ),
+    sql="""\
+SELECT
+  make_timestamp(time // 1000) AS said,
+  author,
+  action,
+  about,
+  subject,
+  text,
+  cause,
+  labels,
+  run
+FROM v_remarks
+WHERE ($run IS NULL OR run = $run)
+  AND ($about IS NULL OR about = $about)
+  AND ($search IS NULL OR contains(
+    lower(concat_ws(' ', text, author, cause, labels)), lower($search)))
+ORDER BY time DESC
+LIMIT $limit
+""",
+)
+
+QUESTIONS = (CHANGES, NOTES)

@@ -21,6 +21,7 @@ COMMANDS: Mapping[str, tuple[str, ...]] = {
     "report": ("server",),
     "incidents": ("server",),
     "incident": ("server",),
+    "note": ("server",),
     "nodes": ("server",),
     "ask": ("server",),
     "sql": ("server",),
@@ -38,7 +39,7 @@ COMMANDS: Mapping[str, tuple[str, ...]] = {
 }
 """Every command, in the order of the help, with the extras that it needs."""
 
-_MODULES = {"import": "importing", "token": "tokens"}
+_MODULES = {"import": "importing", "note": "notes", "token": "tokens"}
 """Modules whose command's name is a word of the language, or a module of its own."""
 
 FINE = 0

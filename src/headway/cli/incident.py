@@ -1,31 +1,45 @@
 """`headway incident`: one incident in a terminal, and what a person says about it."""
 
 import argparse
-import getpass
 import json
 from typing import Any
 
 from headway.cli.asking import add_source, source
+from headway.cli.notes import (
+    add_labels,
+    author_of,
+    check_can_be_recorded,
+    check_says_something,
+    record,
+)
 from headway.cli.refusal import Refusal
 from headway.events import CAUSES
+
+_ACTIONS = ("ack", "cause", "note")
 
 
 def add(subparsers: Any) -> None:
     """Declare the command."""
     parser = subparsers.add_parser(
         "incident",
-        help="show one incident, take charge of it, or correct its cause",
+        help="show one incident, take charge of it, correct its cause, or note something",
         description="Show one incident: what broke, whose it was, what it cost, and the evidence. "
         "`ack` says that you take charge; `cause CAUSE` corrects the cause, and the verdict of "
-        "the rule stays on record beside yours.",
+        "the rule stays on record beside yours; `note TEXT` keeps words, `--label` marks it.",
     )
     parser.add_argument("incident", metavar="ID", help="Identity of the incident.")
     parser.add_argument(
-        "action", metavar="ack|cause", nargs="?", choices=("ack", "cause"), help="What to record."
+        "action", metavar="ack|cause|note", nargs="?", choices=_ACTIONS, help="What to record."
     )
-    parser.add_argument("cause", metavar="CAUSE", nargs="?", help=f"One of: {', '.join(CAUSES)}.")
+    parser.add_argument(
+        "words",
+        metavar="CAUSE|TEXT",
+        nargs="?",
+        help=f"Text of the note, or a cause: {', '.join(CAUSES)}.",
+    )
     parser.add_argument("--author", help="Who says so. Default: the name of your login.")
     parser.add_argument("--reason", help="Why the cause is another one.")
+    add_labels(parser)
     parser.add_argument("--json", action="store_true", help="Print the object of the read API.")
     add_source(parser)
     parser.set_defaults(run=run)
@@ -39,10 +53,13 @@ def run(arguments: argparse.Namespace) -> int:
     identity: str = arguments.incident
     with source(arguments) as client:
         if arguments.action == "ack":
-            found = client.acknowledge(identity, _author(arguments))
+            found = client.acknowledge(identity, author_of(arguments))
         elif arguments.action == "cause":
-            author, reason = _author(arguments), arguments.reason
-            found = client.correct(identity, arguments.cause, author, reason)
+            author, reason = author_of(arguments), arguments.reason
+            found = client.correct(identity, arguments.words, author, reason)
+        elif arguments.action == "note":
+            record(client, "incident", identity, arguments.words, arguments)
+            found = client.incident(identity)
         else:
             found = client.incident(identity)
     if arguments.json:
@@ -54,26 +71,22 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _check(arguments: argparse.Namespace) -> None:
     """Refuse words that do not belong together."""
-    if arguments.action is not None and arguments.database is not None:
-        raise Refusal(
-            "nothing can be recorded in a file that is only read",
-            "start a collector on it, and leave --database out",
-        )
-    if arguments.action == "cause" and arguments.cause not in CAUSES:
-        what = "cause needs a cause" if arguments.cause is None else "unknown cause"
-        given = "" if arguments.cause is None else f" {arguments.cause!r}"
+    action, words = arguments.action, arguments.words
+    if action is not None:
+        check_can_be_recorded(arguments)
+    if action == "cause" and words not in CAUSES:
+        what = "cause needs a cause" if words is None else "unknown cause"
+        given = "" if words is None else f" {words!r}"
         raise Refusal(f"{what}{given}", f"choose one of: {', '.join(CAUSES)}")
-    if arguments.action != "cause" and (arguments.cause or arguments.reason) is not None:
+    if (action != "cause" and arguments.reason is not None) or (action == "ack" and words):
         raise Refusal(
             "a cause and a reason belong to a correction",
             f"write: headway incident {arguments.incident} cause CAUSE --reason REASON",
         )
-
-
-def _author(arguments: argparse.Namespace) -> str:
-    if arguments.author is not None:
-        return str(arguments.author)
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError) as error:
-        raise Refusal("your login has no name", "say who you are with --author NAME") from error
+    if action != "note" and (arguments.label or arguments.remove_label):
+        raise Refusal(
+            "labels belong to a note",
+            f"write: headway incident {arguments.incident} note --label LABEL",
+        )
+    if action == "note":
+        check_says_something(words, arguments)

@@ -40,7 +40,8 @@ def print_incident(one: Mapping[str, Any], file: IO[str] | None = None) -> None:
     console.print(
         f"Incident {one['incident']} of {one['run']}, number {one['number']}, {one['state']}"
     )
-    for table in (_verdict(one), _times(one), _phases(one), _tries(one), _evidence(one)):
+    tables = (_verdict(one), _times(one), _phases(one), _tries(one), _evidence(one), _said(one))
+    for table in tables:
         if table.row_count:
             console.print(table)
     hidden = one["num_observations"] - len(one["observations"])
@@ -82,6 +83,8 @@ def _verdict(one: Mapping[str, Any]) -> Table:
     if one["persistent"]:
         told = (f"{what} {count} times" for what, count in sorted(one["persistent"].items()))
         table.add_row("Repeats in a row", ", ".join(told))
+    if one.get("labels"):
+        table.add_row("Labels", ", ".join(one["labels"]))
     if one["acknowledged_by"] is not None:
         table.add_row("Taken charge of by", one["acknowledged_by"])
     return table
@@ -140,4 +143,11 @@ def _evidence(one: Mapping[str, Any]) -> Table:
             f"{rank}{item['node'] or ''}".strip(),
             ", ".join(records),
         )
+    return table
+
+
+def _said(one: Mapping[str, Any]) -> Table:
+    table = table_of("Said", "who", "what")
+    for remark in one.get("history", ()):
+        table.add_row(wording.when(remark["time"]), remark["author"] or "", wording.remark(remark))
     return table
