@@ -6,7 +6,7 @@ import logging
 from pathlib import Path
 from typing import Any
 
-from headway.cli import import_infinitehbd, kernel_log
+from headway.cli import import_infinitehbd, import_logs, kernel_log
 from headway.cli.options import add_settings, settings_of
 from headway.cli.refusal import Refusal
 from headway.settings import AgentSettings
@@ -34,6 +34,7 @@ def add(subparsers: Any) -> None:
     spool.add_argument("--json", action="store_true", help="Print one JSON object.")
     add_settings(spool, AgentSettings, only=_USED)
     spool.set_defaults(run=run)
+    import_logs.add(formats)
     kernel_log.add(formats)
     import_infinitehbd.add(formats)
 

@@ -86,7 +86,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     settings = settings_of(AgentSettings, arguments)
     policy = load_policy(settings.gpu_policy)
-    boot, zone, year = _boot(arguments.boot), _zone(arguments.zone), _year(arguments.year)
+    boot, zone, year = _boot(arguments.boot), read_zone(arguments.zone), read_year(arguments.year)
     found: list[Finding] = []
     with _opened(arguments.file) as (log, newest):
         for finding in read_findings(log, Clock(boot=boot, zone=zone, year=year, latest=newest)):
@@ -195,7 +195,12 @@ def _text(log: IO[bytes]) -> IO[str]:
     return io.TextIOWrapper(plain, encoding="utf-8", errors="replace", newline="\n")
 
 
-def _year(given: str | None) -> int | None:
+def read_year(given: str | None) -> int | None:
+    """Return the year of an option.
+
+    Raises:
+        Refusal: no year that a log can be of.
+    """
     if given is None:
         return None
     if not given.isascii() or not given.isdigit():
@@ -209,7 +214,12 @@ def _year(given: str | None) -> int | None:
     return year
 
 
-def _zone(given: str) -> tzinfo:
+def read_zone(given: str) -> tzinfo:
+    """Return the time zone of an option.
+
+    Raises:
+        Refusal: no known zone.
+    """
     from zoneinfo import ZoneInfo  # costs as much as all the rest of the command line
 
     if given == "UTC":

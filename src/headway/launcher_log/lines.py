@@ -301,5 +301,7 @@ _GRAMMAR: tuple[tuple[str, re.Pattern[str], Callable[[re.Match[str], str], Said 
 )
 """What must be in a line for a pattern to be tried on it, the pattern, and its reading."""
 
-MARKS = re.compile("|".join(sorted({re.escape(mark) for mark, _, _ in _GRAMMAR})).encode())
+WORDS = tuple(sorted({mark for mark, _, _ in _GRAMMAR}))
+"""Of each line that can be read at least one."""
+MARKS = re.compile("|".join(map(re.escape, WORDS)).encode())
 """Finds a line worth decoding in what a command writes."""

@@ -1,0 +1,288 @@
+"""`headway import FORMAT PATH...`: a run's ledger out of the logs that it left behind."""
+
+import argparse
+import json
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import tzinfo
+from pathlib import Path
+from typing import Any
+
+from headway.cli.kernel_log import read_year, read_zone
+from headway.cli.log_files import LogFile, log_files
+from headway.cli.moments import moment
+from headway.cli.options import add_settings, settings_of
+from headway.cli.refusal import Refusal
+from headway.settings import AgentSettings
+from headway.wording import counted
+
+_USED = ("endpoint", "token", "ca_file", "batch")
+_SUFFIXES = (
+    ".gz",
+    ".xz",
+    ".zst",
+    ".bz2",
+    ".log",
+    ".txt",
+    ".out",
+    ".err",
+    ".jsonl",
+    ".json",
+    ".csv",
+)
+
+
+def add(formats: Any) -> None:
+    """Declare every format of logs."""
+    from headway.importing.formats import AUTO, FORMATS
+
+    titles = {AUTO: "logs of any known kind, and which they are"}
+    titles |= {name: one.title for name, one in FORMATS.items()}
+    for name, title in titles.items():
+        parser = formats.add_parser(
+            name,
+            help=title,
+            description=f"Read {title} and print the ledger of the run: its goodput, where its "
+            "time went, what it rolled back and why it broke. Several files, also folders and "
+            "files packed by gzip, xz, zstd or bzip2, are one run, in any order. What a log does "
+            "not tell stays unknown. Nothing leaves this machine without --ship.",
+        )
+        _options(parser)
+        parser.set_defaults(run=run)
+
+
+def _options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("paths", metavar="PATH", nargs="+", type=Path, help="A log, or a folder.")
+    parser.add_argument(
+        "--run",
+        dest="run_name",
+        metavar="NAME",
+        help="Identity of the run. Default: the name of the first file without its endings.",
+    )
+    parser.add_argument(
+        "--year",
+        metavar="YEAR",
+        help="Year of the first line whose stamp names none. Default: the newest that is not "
+        "after the log's last change.",
+    )
+    parser.add_argument(
+        "--zone",
+        metavar="ZONE",
+        default="UTC",
+        help="Time zone of stamps that name none, such as Europe/Berlin or +02:00. Default: UTC.",
+    )
+    parser.add_argument(
+        "--start",
+        metavar="TIME",
+        help="When a log without any stamp begins: an ISO time. Default: unknown.",
+    )
+    parser.add_argument("--json", action="store_true", help="Print the report as one JSON object.")
+    parser.add_argument(
+        "--ship",
+        action="store_true",
+        help="Also send the events to the running collector; what it has from an earlier import "
+        "is not counted twice.",
+    )
+    add_settings(parser, AgentSettings, only=_USED)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Read the logs, print the report, and send the events where that is wanted."""
+    from headway.importing.formats import rules_for
+    from headway.importing.log import LogImport
+    from headway.importing.merging import Stream, merged
+    from headway.importing.stamps import Stamps
+
+    zone, year = read_zone(arguments.zone), read_year(arguments.year)
+    start = _start(arguments.start)
+    files = log_files(arguments.paths)
+    readable = [one for one in files if one.skipped is None]
+    if not readable:
+        raise Refusal(
+            f"there is no text in what was named: {files[0].path} ({files[0].skipped})",
+            "name the text that a training or a launcher printed",
+        )
+    name = arguments.run_name or _run_name(readable[0].path)
+    if not name.strip():
+        raise Refusal("the name of the run is empty", "give one with --run")
+    formats = rules_for(arguments.format)
+    bar = _Bar(readable)
+    streams, clocks = [], []
+    for one in readable:
+        clocks.append(Stamps(zone=zone, year=year, latest=one.changed))
+        streams.append(Stream(bar.over(one), formats, clocks[-1], one.rank))
+    log = LogImport(name)
+    for told in merged(streams):
+        log.take(told.saying, told.moment, told.rank, told.text)
+    bar.end()
+    chronicles = log.finish(start)
+    result = _result(arguments.format, files, readable, streams, clocks, zone)
+    result["runs"] = [_report(one) for one in chronicles]
+    if not any(one.course.journal.envelopes for one in chronicles):
+        raise Refusal(
+            f"no line of {counted(result['lines']['total'], 'line')} tells of a training",
+            "name its format, or describe its lines in a profile: see docs/importing.md",
+        )
+    if arguments.ship:
+        result["shipped"] = _ship(chronicles, settings_of(AgentSettings, arguments), start)
+    if arguments.json:
+        print(json.dumps(result, sort_keys=True, allow_nan=False))
+    else:
+        from headway.cli.import_text import print_import
+
+        print_import(result)
+    return 0
+
+
+def _start(given: str | None) -> int | None:
+    if given is None:
+        return None
+    try:
+        return moment(given, time.time_ns())
+    except ValueError as error:
+        raise Refusal(str(error)) from error
+
+
+def _run_name(path: Path) -> str:
+    name = path.name
+    while True:
+        shorter = name
+        for suffix in _SUFFIXES:
+            shorter = shorter.removesuffix(suffix)
+        if shorter in (name, ""):
+            return name
+        name = shorter
+
+
+def _result(
+    name: str,
+    files: Sequence[LogFile],
+    readable: Sequence[LogFile],
+    streams: Sequence[Any],
+    clocks: Sequence[Any],
+    zone: tzinfo,
+) -> dict[str, Any]:
+    readers = {str(one.path): stream.reader for one, stream in zip(readable, streams, strict=True)}
+    formats: Counter[str] = Counter()
+    suspicious: Counter[str] = Counter()
+    listed = []
+    for one in files:
+        reader = readers.get(str(one.path))
+        if reader is not None:
+            formats += reader.formats
+            suspicious += reader.suspicious
+            if one.torn is not None:
+                suspicious["packed file without its end"] += 1
+        listed.append(
+            {
+                "path": str(one.path),
+                "bytes": one.size,
+                "packing": one.packing,
+                "encoding": one.encoding,
+                "skipped": one.skipped,
+                "torn": one.torn,
+                "rank": one.rank,
+                "lines": None if reader is None else reader.lines,
+                "formats": {} if reader is None else dict(reader.formats),
+            }
+        )
+    years = {one.guessed_year for one in clocks if one.guessed_year is not None}
+    return {
+        "format": name,
+        "formats": dict(formats.most_common()),
+        "files": listed,
+        "lines": {
+            "total": sum(reader.lines for reader in readers.values()),
+            "understood": sum(reader.understood for reader in readers.values()),
+            "ignored": sum(reader.ignored for reader in readers.values()),
+            "suspicious": dict(suspicious),
+        },
+        "clock": {
+            "zone": str(zone),
+            "zone_assumed": any(one.assumed_zone for one in clocks),
+            "year_assumed": min(years) if years else None,
+        },
+    }
+
+
+def _report(chronicle: Any) -> dict[str, Any]:
+    """Return the report of a run with what its log tells beside it."""
+    from headway.ledger import Timeline
+    from headway.report import report
+
+    course = chronicle.course
+    timeline = Timeline(chronicle.run)
+    timeline.add(course.journal.envelopes)
+    found = report(timeline.ledger(course.journal.last or 0))
+    found["log"] = {
+        **course.findings.values(course.journal.shift),
+        "timed": chronicle.timed,
+    }
+    return found
+
+
+def _ship(
+    chronicles: Sequence[Any], settings: AgentSettings, start: int | None
+) -> Mapping[str, int]:
+    from headway.exporter.shipping import REFUSED_FOLDER, NotTakenError, Shipment, Shipper
+
+    for one in chronicles:
+        if not one.timed and start is None:
+            raise Refusal(
+                f"the log of run {one.run} has no time stamp, so that it is unknown when it was",
+                "say when it began: --start 2026-11-29T08:00:00Z",
+            )
+    shipper = Shipper(
+        endpoint=settings.endpoint,
+        token=settings.token,
+        refused=Path(REFUSED_FOLDER),
+        ca_file=settings.ca_file,
+    )
+    sent = Shipment()
+    try:
+        for one in chronicles:
+            envelopes = one.course.journal.envelopes
+            for begin in range(0, len(envelopes), settings.batch):
+                sent += shipper.ship(envelopes[begin : begin + settings.batch])
+    except NotTakenError as error:
+        raise Refusal(str(error), "then run this import again; nothing is counted twice") from error
+    finally:
+        shipper.close()
+    return {"acknowledged": sent.acknowledged, "refused": sent.refused}
+
+
+class _Bar:
+    """How much of the files is read, in one line on a terminal."""
+
+    def __init__(self, files: Sequence[LogFile]) -> None:
+        self._files = files
+        self._whole = sum(one.size for one in files) or 1
+        self._shows = sys.stderr.isatty()
+        self._began = self._next = time.monotonic()
+
+    def over(self, file: LogFile) -> Iterator[str]:
+        """Pass on the pieces of a file and show how far it is."""
+        for piece in file.pieces():
+            if self._shows and time.monotonic() > self._next:
+                self._show()
+            yield piece
+
+    def _show(self) -> None:
+        now = time.monotonic()
+        done = sum(one.read for one in self._files)
+        speed = done / 1e6 / max(now - self._began, 0.01)
+        print(
+            f"\r\033[K{100 * done // self._whole} % of {self._whole / 1e6:,.1f} MB, "
+            f"{speed:.0f} MB/s",
+            end="",
+            file=sys.stderr,
+            flush=True,
+        )
+        self._next = now + 0.2
+
+    def end(self) -> None:
+        """Clear the line."""
+        if self._shows:
+            print("\r\033[K", end="", file=sys.stderr, flush=True)

@@ -1,0 +1,452 @@
+"""Turns what the lines of one run say into the events that a recorder would have written.
+
+An attempt ends where a launcher restarts, a program starts after it had shown progress or broken,
+a counter of elapsed time falls, or a step number does not rise. Durations that lines print place
+what no stamp dates. What a log does not tell is left out, never made up.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from headway.events import (
+    Allocation,
+    AttemptEnded,
+    Fault,
+    Heartbeat,
+    RankExited,
+    RunConfigured,
+    RunEnded,
+    StopAnnounced,
+)
+from headway.importing.course import Course
+from headway.importing.errors import TRACEBACK
+from headway.importing.lanes import Lane
+from headway.importing.launcher_news import LauncherNews
+from headway.importing.progress import progress
+from headway.importing.saves import Saves
+from headway.importing.sayings import (
+    Began,
+    Broke,
+    Configured,
+    Continues,
+    Finished,
+    JobState,
+    LauncherSays,
+    LeftRank,
+    LoadBegan,
+    LoadEnded,
+    PhaseSays,
+    Remark,
+    Requeued,
+    SaveBegan,
+    SaveEnded,
+    Saying,
+    StepLine,
+    Stops,
+    Took,
+)
+from headway.importing.stamps import SECOND, Moment
+
+_TRACEBACK_LINES = 400
+_MOST_FAULTS = 32
+_HANG_PULSES = 2
+
+
+class Chronicle:
+    """One run as its log tells it."""
+
+    def __init__(self, run: str) -> None:
+        self.course = Course(run)
+        self._saves = Saves(self.course)
+        self._launcher = LauncherNews(self.course)
+        self._pulses: list[int] = []
+        """When a watcher said that the job runs, since the last progress."""
+        self._wait: tuple[int, int] | None = None
+        self._timed = False
+
+    @property
+    def run(self) -> str:
+        """Identity of the run."""
+        return self.course.run
+
+    @property
+    def timed(self) -> bool:
+        """Whether any stamp dates the log."""
+        return self._timed
+
+    def starts_anew(self, saying: Saying) -> bool:
+        """Whether what is said belongs to another run: one from step 1 after this one is over."""
+        if not isinstance(saying, StepLine):
+            return False
+        course = self.course
+        newest = max((lane.last_step or 0 for lane in course.lanes.values()), default=0)
+        if saying.step >= newest or saying.step > max(course.interval or 1, saying.covers or 1):
+            return False
+        other = saying.target is not None and course.target not in (None, saying.target)
+        return course.completed_at is not None or other
+
+    def take(self, saying: Saying, moment: Moment | None, rank: int | None, text: str) -> None:
+        """Take what a line says; `text` is the line."""
+        course = self.course
+        if type(saying) is StepLine:
+            lane = course.lane(rank)
+            if saying.target is not None:
+                course.target = saying.target
+            self._pulses.clear()
+            progress(course, lane, saying, moment, text)
+            return
+        lane = course.lane_of(rank)
+        if lane.traceback:
+            lane.traceback -= 1
+        match saying:
+            case Began():
+                self._began(lane, saying, moment)
+            case Configured():
+                self._configured(saying)
+            case SaveBegan():
+                self._saves.began(lane, saying, moment)
+            case SaveEnded():
+                self._saves.ended(lane, saying, moment)
+            case Took():
+                self._took(lane, saying, moment)
+            case PhaseSays():
+                self._phase(lane, saying, moment)
+            case LoadBegan():
+                self._boundary(lane, moment)
+                self._saves.loading(lane, saying, moment)
+            case LoadEnded():
+                self._saves.loaded(lane, saying, moment)
+            case Continues():
+                self._continues(lane, saying, moment)
+            case Finished():
+                self._finished(lane, saying, moment)
+            case Broke():
+                self._broke(lane, saying, moment, rank)
+            case Stops():
+                self._stops(lane, saying, moment)
+            case LeftRank():
+                course.flush(lane)
+                now = course.date(lane, moment)
+                code = saying.code
+                signal = None if code is None or code >= 0 else -code
+                course.tell(
+                    RankExited(exit_code=None if signal else code, signal=signal, by=saying.by),
+                    now,
+                    rank=saying.rank if saying.rank is not None else rank,
+                )
+                course.attempt.ended = True
+            case LauncherSays():
+                course.flush(lane)
+                self._launcher.take(lane, saying.said, moment)
+            case JobState():
+                self._job(lane, saying, moment)
+            case Requeued():
+                course.findings.requeued = True
+            case Remark():
+                self._remark(lane, saying, moment)
+            case _:
+                pass
+
+    def _boundary(self, lane: Lane, moment: Moment | None) -> None:
+        """Begin a new attempt where the newest one had progressed or broken."""
+        course = self.course
+        course.flush(lane)
+        attempt = course.attempt
+        if course.restarting or attempt.progressed or attempt.ended:
+            course.settle(lane, moment)
+            course.begin_attempt(course.next_layer if course.restarting else attempt.layer)
+
+    def _began(self, lane: Lane, told: Began, moment: Moment | None) -> None:
+        course = self.course
+        attempt = course.attempt
+        if told.restarts is not None:
+            course.findings.restart_count = max(course.findings.restart_count or 0, told.restarts)
+            known = attempt.restarts
+            if known is None and not course.restarting and not attempt.progressed:
+                attempt.restarts = told.restarts
+            elif known is not None and told.restarts <= known:
+                course.date(lane, moment)
+                return
+        course.date(lane, moment)
+        if told.restarts is None or attempt.restarts != told.restarts:
+            self._boundary(lane, moment)
+        attempt = course.attempt
+        if told.layer is not None:
+            attempt.layer = course.next_layer = told.layer
+        if told.restarts is not None:
+            attempt.restarts = attempt.findings.restarts = told.restarts
+        course.date(lane, moment)
+        if lane.rank is None or lane.rank == 0:
+            course.start(lane)
+
+    def _configured(self, told: Configured) -> None:
+        course = self.course
+        if told.name == "world_size" and isinstance(told.value, int):
+            course.world_size = course.attempt.world_size = told.value
+        elif told.name == "target_step" and isinstance(told.value, int):
+            course.target = told.value
+            course.findings.target = told.value
+        elif told.name == "log_interval" and isinstance(told.value, int):
+            course.interval = course.findings.log_interval = told.value
+        course.settings[told.name] = told.value
+
+    def _took(self, lane: Lane, told: Took, moment: Moment | None) -> None:
+        course = self.course
+        course.flush(lane)
+        if told.phase == "checkpoint_save":
+            self._saves.timed(told.duration)
+        phase = lane.phase
+        if phase is not None and phase.name == told.phase:
+            course.close_phase(lane, told.duration)
+            return
+        if told.phase == "checkpoint_save":
+            return  # a timer without the save itself
+        if phase is not None:
+            course.close_phase(lane, None)
+        if moment is None:
+            began = lane.now
+        else:
+            began = max(course.date(lane, moment) - told.duration, lane.mark)
+        course.open_phase(lane, told.phase, began, lane.last_step)
+        course.close_phase(lane, told.duration)
+        lane.evaluated |= told.phase == "evaluation"
+
+    def _phase(self, lane: Lane, told: PhaseSays, moment: Moment | None) -> None:
+        course = self.course
+        course.flush(lane)
+        now = course.date(lane, moment)
+        phase = lane.phase
+        if not told.began:
+            if phase is not None and phase.name == told.phase:
+                phase.ended = now if moment is not None else None
+                course.close_phase(lane, None)
+                lane.evaluated = True
+                course.findings.notes.append(f"{told.phase} after step {lane.last_step} finished")
+            return
+        if phase is not None and phase.name == told.phase:
+            if moment is not None:
+                phase.ended = now
+            return
+        if told.sign and lane.evaluated:
+            return
+        lane.evaluated = True
+        course.open_phase(lane, told.phase, lane.mark if told.sign else now, told.step)
+
+    def _continues(self, lane: Lane, told: Continues, moment: Moment | None) -> None:
+        course = self.course
+        self._boundary(lane, moment)
+        course.date(lane, moment)
+        attempt = course.attempts[lane.attempt]
+        load = attempt.load
+        if lane.phase is not None and lane.phase.name == "checkpoint_load":
+            lane.phase.ended = lane.now if moment is not None else None
+            course.close_phase(lane, None)
+        name = load[0] if load is not None and load[1] == told.completed else None
+        if told.completed == 0 and load is not None and load[1]:
+            course.findings.notes.append(
+                f"asked for {load[0]} and started from step 0: restart from scratch"
+            )
+        course.resumed(lane, told.completed, name)
+
+    def _finished(self, lane: Lane, told: Finished, moment: Moment | None) -> None:
+        course = self.course
+        course.flush(lane)
+        self._saves.prove_all(lane, lane.now)
+        course.settle(lane, moment)
+        now = course.date(lane, moment)
+        attempt = course.attempts[lane.attempt]
+        if "finished" in attempt.told:
+            return
+        attempt.told.add("finished")
+        attempt.ended = attempt.progressed = True
+        newest = lane.last_step
+        target = course.target
+        short = (
+            newest is not None and target is not None and newest + (course.interval or 1) < target
+        )
+        complete = told.complete and not short
+        course.emit(lane, AttemptEnded(exit_code=0, learned_from="its log"), now)
+        course.findings.exits.append(
+            {
+                "class": "completed" if complete else "planned_exit",
+                "at": course.said(now, moment),
+                "ran_s": None if told.ran is None else told.ran / SECOND,
+                "started_about": (
+                    None if told.ran is None or moment is None else moment.time - told.ran
+                ),
+            }
+        )
+        if complete:
+            course.completed_at = now
+
+    def _broke(self, lane: Lane, told: Broke, moment: Moment | None, rank: int | None) -> None:
+        course = self.course
+        if told.exception is not None and not lane.traceback:
+            return  # a word in a sentence, no traceback above it
+        course.flush(lane)
+        now = course.date(lane, moment, before=told.ran_for or 0)
+        rank = told.rank if told.rank is not None else rank
+        if told.collective is not None and rank is not None:
+            course.findings.collectives.setdefault(
+                rank, {"sequence": told.collective[1], "elements": told.elements}
+            )
+        attempt = course.attempt
+        key = f"{told.kind} {rank}"
+        if key in attempt.told or len(attempt.told) > _MOST_FAULTS:
+            return
+        attempt.told.add(key)
+        attempt.ended = True
+        course.findings.fault(_with_rank(told, rank), course.said(now, moment))
+        course.tell(
+            Fault(
+                kind=told.kind,
+                message=told.message[:2000],
+                exception=told.exception,
+                ran_for=told.ran_for,
+                timeout=told.timeout,
+                suspect_node=told.node,
+                step=None,
+            ),
+            now,
+            rank=rank,
+        )
+
+    def _stops(self, lane: Lane, told: Stops, moment: Moment | None) -> None:
+        course = self.course
+        course.flush(lane)
+        now = course.date(lane, moment)
+        attempt = course.attempt
+        stops = course.findings.stops
+        if told.handled is not None and stops:
+            stops[-1]["handled"] = told.handled
+        if any(key.startswith("stop ") for key in attempt.told) and told.reason == "sigterm":
+            if stops:
+                stops[-1].setdefault("signal", "SIGTERM")
+            return
+        if f"stop {told.reason}" in attempt.told:
+            return
+        attempt.told.add(f"stop {told.reason}")
+        course.stopped = True
+        course.tell(StopAnnounced(reason=told.reason), now)
+        stops.append(
+            {"reason": told.reason, "at": course.said(now, moment), "handled": told.handled}
+        )
+
+    def _job(self, lane: Lane, told: JobState, moment: Moment | None) -> None:
+        course = self.course
+        course.flush(lane)
+        if told.state not in ("running", "another waits"):
+            course.settle(lane, moment)
+        elif course.held is None and course.journal.shift is None and moment is not None:
+            course.anchor(lane, moment.time)
+        now = course.date(lane, moment)
+        said = course.said(now, moment)
+        if told.alert:
+            course.findings.alerts.append(said)
+        known = course.findings.jobs
+        entry: dict[str, Any] = {"state": told.state, "job": told.job, "from": said, "to": said}
+        if told.started is not None:
+            entry["started"] = told.started
+        if told.expected is not None:
+            entry["expected_start"] = told.expected
+        same = [one for one in known if one["state"] == told.state and one["job"] == told.job]
+        if same:
+            same[-1]["to"] = said
+        elif len(known) < 1000:
+            known.append(entry)
+        if told.state == "running":
+            self._pulses.append(now)
+            phases = () if lane.phase is None else (lane.phase.name,)
+            course.emit(lane, Heartbeat(open_phases=phases, last_step=lane.last_step), now)
+        elif told.state == "cancelled":
+            course.attempt.cancelled = course.attempt.cancelled or "cancelled"
+        elif told.state in ("queued", "not scheduled"):
+            if self._wait is None and course.attempt.ended:
+                course.journal.add(now, Allocation(gpus_held=0, source="scheduler's watcher"))
+            self._wait = (now if self._wait is None else self._wait[0], now)
+
+    def _remark(self, lane: Lane, told: Remark, moment: Moment | None) -> None:
+        course = self.course
+        if told.kind == TRACEBACK:
+            course.date(lane, moment)
+            lane.traceback = _TRACEBACK_LINES
+        elif told.kind == "loss":
+            if lane.block is not None:
+                lane.block.loss = float(told.text)
+        elif told.kind == "collective":
+            rank, _, completed = told.text.split()
+            if rank.isdigit() and int(rank) in course.findings.collectives:
+                course.findings.collectives[int(rank)].setdefault("completed", int(completed))
+        elif moment is not None:
+            course.date(lane, moment)
+
+    def hang(self) -> None:
+        """Say so where a watcher saw the job run on without progress."""
+        course = self.course
+        if len(self._pulses) < _HANG_PULSES:
+            return
+        lane = next(iter(course.lanes.values()))
+        first, last = self._pulses[0], self._pulses[-1]
+        course.findings.notes.append(
+            f"no progress for at least {(last - first) / SECOND:.0f} s while the job runs"
+        )
+        course.findings.faults.append(
+            {
+                "kind": "hang",
+                "message": "a watcher says that the job runs, and no step is completed",
+                "exception": None,
+                "rank": None,
+                "node": None,
+                "detected": course.said(last),
+                "started": course.said(first),
+                "ran_for_s": (last - first) / SECOND,
+                "timeout_s": None,
+                "secondary": False,
+                "phase": None if lane.phase is None else lane.phase.name,
+                "last_step": lane.last_step,
+            }
+        )
+
+    def finish(self, start: int | None = None) -> None:
+        """Take the end of the log; `start` in UTC ns dates one that has no stamp at all."""
+        course = self.course
+        for lane in course.lanes.values():
+            course.flush(lane)
+        lanes: Sequence[Lane] = list(course.lanes.values())
+        if course.journal.shift is None and lanes and course.held is not None:
+            course.anchor(lanes[0], course.held.time)
+        now = course.now
+        self.hang()
+        attempt = course.attempts[-1] if course.attempts else None
+        if attempt is not None and attempt.cancelled is not None and lanes:
+            end = AttemptEnded(learned_from="Slurm cancelled the job step")
+            course.emit(lanes[0], end, now)
+        self._saves.finish()
+        course.findings.log_interval = course.findings.log_interval or course.interval
+        settings = {
+            name: value
+            for name, value in course.settings.items()
+            if name not in ("world_size", "target_step", "checkpoint_interval", "log_interval")
+        }
+        if course.target is not None or course.settings:
+            interval = course.settings.get("checkpoint_interval")
+            first = min((lane.now for lane in lanes), default=now)
+            course.journal.add(
+                first,
+                RunConfigured(
+                    target_step=course.target,
+                    checkpoint_interval=interval if isinstance(interval, int) else None,
+                    world_size=course.world_size,
+                    options=settings or None,
+                ),
+            )
+        if course.completed_at is not None:
+            course.journal.add(now, RunEnded(reason="completed"))
+        self._timed = course.journal.shift is not None
+        if not self._timed:
+            course.journal.date(start or 0)
+
+
+def _with_rank(told: Broke, rank: int | None) -> Broke:
+    return told if told.rank == rank else replace(told, rank=rank)

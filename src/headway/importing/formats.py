@@ -1,0 +1,49 @@
+"""All kinds of logs that are known by their lines, by name."""
+
+from headway.importing import (
+    errors,
+    launchers,
+    lightning,
+    maxtext,
+    megatron,
+    nccl,
+    own_trainers,
+    torchtitan,
+    transformers,
+)
+from headway.importing.rules import Format
+
+FORMATS = {
+    one.name: one
+    for one in (
+        megatron.FORMAT,
+        torchtitan.FORMAT,
+        transformers.FORMAT,
+        lightning.FORMAT,
+        lightning.NEMO,
+        maxtext.FORMAT,
+        own_trainers.MM,
+        own_trainers.M4,
+        launchers.TORCHRUN,
+        launchers.NVRX,
+        nccl.FORMAT,
+        launchers.SLURM,
+        errors.FORMAT,
+    )
+}
+"""Formats by name: training programs first, then what stands beside any of them."""
+AUTO = "auto"
+
+
+def rules_for(name: str) -> tuple[Format, ...]:
+    """Return the formats to read a log with: one training program's and all that go with it.
+
+    Raises:
+        KeyError: an unknown name.
+    """
+    if name == AUTO:
+        return tuple(FORMATS.values())
+    chosen = FORMATS[name]
+    below = [FORMATS[one] for one in chosen.stands_on]
+    beside = [one for one in FORMATS.values() if not one.is_training and one is not chosen]
+    return (chosen, *below, *beside)

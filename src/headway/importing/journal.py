@@ -1,0 +1,96 @@
+"""Events of one imported run as envelopes, also before it is known when they happened.
+
+Lines without a stamp are laid end to end by the durations that they print; the first stamp dates
+all that came before it. A producer stands for one rank of the run and counts its records, steps by
+one each, so that importing the same log again, or more of it, adds nothing twice.
+"""
+
+import hashlib
+import json
+from collections import defaultdict
+from dataclasses import dataclass
+
+from headway.events import Envelope, Event
+
+_PRODUCER_DIGITS = 32
+_ATTEMPT_DIGITS = 16
+
+
+def digest(*parts: object, digits: int = _PRODUCER_DIGITS) -> str:
+    """Return hexadecimal digits that stand for some values."""
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:digits]
+
+
+@dataclass(slots=True)
+class _Row:
+    time: int
+    rank: int | None
+    attempt: int | None
+    event: Event
+    count: int
+    node: str | None
+
+
+class Journal:
+    """Collects the events of one run; times are ns."""
+
+    def __init__(self, run: str) -> None:
+        self.run = run
+        self.envelopes: list[Envelope] = []
+        self.shift: int | None = None
+        """What was added to the times of the lines before the first stamp; None before it."""
+        self._early: list[_Row] = []
+        self._sequence: dict[int | None, int] = defaultdict(int)
+        self.first: int | None = None
+        self.last: int | None = None
+
+    def add(
+        self,
+        time: int,
+        event: Event,
+        *,
+        rank: int | None = None,
+        attempt: int | None = None,
+        count: int = 1,
+        node: str | None = None,
+    ) -> None:
+        """Add an event of `count` records."""
+        row = _Row(time, rank, attempt, event, count, node)
+        if self.shift is None:
+            self._early.append(row)
+        else:
+            self._write(row)
+
+    def date(self, shift: int) -> None:
+        """Say when the events so far happened: `shift` later than they were given."""
+        self.shift = shift
+        early, self._early = self._early, []
+        for row in early:
+            row.time += shift
+            self._write(row)
+
+    def attempt_id(self, number: int) -> str:
+        """Return the identity of an attempt by its number in the log."""
+        return digest(self.run, number, digits=_ATTEMPT_DIGITS)
+
+    def _write(self, row: _Row) -> None:
+        time = max(row.time, 0)
+        sequence = self._sequence[row.rank]
+        self._sequence[row.rank] = sequence + row.count
+        self.first = time if self.first is None else min(self.first, time)
+        self.last = time if self.last is None else max(self.last, time)
+        self.envelopes.append(
+            Envelope(
+                producer=digest("log", self.run, row.rank),
+                anchor=0,
+                first_sequence=sequence,
+                last_sequence=sequence + row.count - 1,
+                run=self.run,
+                attempt=None if row.attempt is None else self.attempt_id(row.attempt),
+                rank=row.rank,
+                node=row.node,
+                wall=time,
+                monotonic=time,
+                event=row.event,
+            )
+        )

@@ -1,0 +1,71 @@
+"""One or several runs out of what the lines of logs say: looks ahead for the interval of the
+lines of progress, and splits runs that follow each other in one log."""
+
+from collections import Counter
+from itertools import pairwise
+
+from headway.importing.chronicle import Chronicle
+from headway.importing.sayings import Configured, Saying, StepLine
+from headway.importing.stamps import Moment
+
+_LOOK_AHEAD = 8
+"""Lines of progress after which the interval between them is decided on."""
+_MOST_HELD = 20_000
+
+
+class LogImport:
+    """Takes what the lines of a run's logs say, in the order of time."""
+
+    def __init__(self, run: str) -> None:
+        """Begin with a run of this name."""
+        self.name = run
+        self.chronicles = [Chronicle(run)]
+        self._held: list[tuple[Saying, Moment | None, int | None, str]] | None = []
+        self._seen: list[int] = []
+
+    def finish(self, start: int | None = None) -> list[Chronicle]:
+        """Return the runs, now that the logs are over; `start` dates one without any stamp."""
+        self._release()
+        for chronicle in self.chronicles:
+            chronicle.finish(start)
+        return self.chronicles
+
+    def take(self, saying: Saying, moment: Moment | None, rank: int | None, text: str) -> None:
+        """Take what the next line says."""
+        if self._held is None:
+            self._pass(saying, moment, rank, text)
+            return
+        self._held.append((saying, moment, rank, text))
+        if isinstance(saying, StepLine) and not saying.redrawn:
+            self._seen.append(saying.step)
+        told = isinstance(saying, Configured) and saying.name == "log_interval"
+        if told or len(self._seen) >= _LOOK_AHEAD or len(self._held) >= _MOST_HELD:
+            self._release()
+
+    def _release(self) -> None:
+        held, self._held = self._held, None
+        if held is None:
+            return
+        course = self.chronicles[-1].course
+        course.interval = interval_of(self._seen)
+        for one in held:
+            self._pass(*one)
+
+    def _pass(self, saying: Saying, moment: Moment | None, rank: int | None, text: str) -> None:
+        newest = self.chronicles[-1]
+        if newest.starts_anew(saying):
+            number = len(self.chronicles) + 1
+            other = Chronicle(f"{self.name}-{number}")
+            other.course.interval = newest.course.interval
+            self.chronicles.append(other)
+            newest = other
+        newest.take(saying, moment, rank, text)
+
+
+def interval_of(steps: list[int]) -> int | None:
+    """Return the usual distance of printed steps; None if there is none to see."""
+    rises = Counter(b - a for a, b in pairwise(steps) if b > a)
+    if not rises:
+        return None
+    most = max(rises.values())
+    return min(rise for rise, count in rises.items() if count == most)

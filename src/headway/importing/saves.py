@@ -1,0 +1,190 @@
+"""Saves and loads of checkpoints as lines tell them.
+
+A save is durable where a line says that it is complete. Where a program only says that it handed a
+save over, the next save proves the one before, because programs wait for it; so does a load.
+"""
+
+from typing import Any
+
+from headway.events import CheckpointLoaded, CheckpointLoadFailed
+from headway.importing.course import Course
+from headway.importing.lanes import Lane
+from headway.importing.progress import complete
+from headway.importing.sayings import LoadBegan, LoadEnded, SaveBegan, SaveEnded
+from headway.importing.stamps import SECOND, Moment
+
+SAVE, LOAD = "checkpoint_save", "checkpoint_load"
+
+
+class Saves:
+    """The saves of one run, by step."""
+
+    def __init__(self, course: Course) -> None:
+        self._course = course
+        self._open: dict[int, dict[str, Any]] = {}
+        self._unproven: int | None = None
+        self._done: set[tuple[int, int]] = set()
+        """Attempt and step of saves that are complete."""
+        self._newest: int | None = None
+
+    def began(self, lane: Lane, told: SaveBegan, moment: Moment | None) -> None:
+        """Take the begin of a save."""
+        course = self._course
+        course.flush(lane)
+        if told.step is not None:
+            complete(course, lane, told.step, moment)
+        now = course.date(lane, moment)
+        step = lane.last_step if told.step is None else told.step
+        self._prove(lane, now)
+        if step is None or (lane.attempt, step) in self._done:
+            return
+        known = self._open.get(step)
+        if known is not None and told.background:
+            known["background"] = True
+            if lane.phase is not None and lane.phase.name == SAVE:
+                lane.phase.ended = now if moment is not None else lane.phase.ended
+            return
+        self._newest = step
+        self._open[step] = {
+            "step": step,
+            "checkpoint": told.checkpoint,
+            "began": now,
+            "said": None if moment is None else moment.time,
+            "background": told.background,
+            "attempt": lane.attempt,
+        }
+        if not told.background:
+            course.open_phase(lane, SAVE, now, step)
+
+    def ended(self, lane: Lane, told: SaveEnded, moment: Moment | None) -> None:
+        """Take the end of a save, or of the part for which training waited."""
+        course = self._course
+        course.flush(lane)
+        step = told.step
+        if step is None:
+            step = self._newest
+        if step is None or (lane.attempt, step) in self._done:
+            return
+        phase = lane.phase
+        own = phase is not None and phase.name == SAVE
+        now = course.date(lane, moment)
+        if own and phase is not None:
+            phase.ended = phase.ended or (now if moment is not None else None)
+            if told.blocked is not None or told.took is not None:
+                took = told.blocked if told.blocked is not None else told.took
+                course.close_phase(lane, took)
+        known = self._open.get(step)
+        if not told.durable:
+            if known is not None:
+                known["blocking"] = told.blocked
+                course.scheduled(lane, step, now, told.blocked)
+                known["scheduled"] = True
+            self._unproven = step
+            return
+        if known is None and told.step is None:
+            return
+        known = known or {"step": step, "checkpoint": told.checkpoint, "background": True}
+        self._open.pop(step, None)
+        # a timer may follow that tells how long it took
+        known |= {"ended": now, "acknowledged": None if moment is None else moment.time}
+        if own and lane.phase is phase and phase is not None:
+            known["phase"] = phase
+        self._finish(lane, known, now)
+
+    def _finish(self, lane: Lane, known: dict[str, Any], now: int) -> None:
+        course = self._course
+        step, began = known["step"], known.get("began")
+        self._done.add((lane.attempt, step))
+        if not known.get("scheduled"):
+            course.scheduled(lane, step, now if began is None else began, known.get("blocking"))
+        background = None
+        if began is not None and known.get("background"):
+            background = max(now - began, 0)
+        course.finalized(lane, step, now, background)
+        course.findings.saves.append(
+            {
+                "step": step,
+                "checkpoint": known.get("checkpoint"),
+                "durable": True,
+                "received": known.get("said"),
+                "acknowledged": known.get("acknowledged"),
+                "duration_s": None if background is None else background / SECOND,
+            }
+        )
+
+    def timed(self, duration: int) -> None:
+        """Take how long the newest save took, told after it."""
+        saves = self._course.findings.saves
+        if saves and saves[-1]["duration_s"] is None:
+            saves[-1]["duration_s"] = duration / SECOND
+
+    def _prove(self, lane: Lane, now: int) -> None:
+        """Take a new save as proof that the one handed over before it is complete."""
+        step, self._unproven = self._unproven, None
+        known = None if step is None else self._open.pop(step, None)
+        if known is not None and known["attempt"] == lane.attempt:
+            self._finish(lane, known, now)
+
+    def loading(self, lane: Lane, told: LoadBegan, moment: Moment | None) -> None:
+        """Take the begin of a load."""
+        course = self._course
+        now = course.date(lane, moment)
+        attempt = course.attempts[lane.attempt]
+        step = told.step
+        attempt.load = (None if step is None else f"step-{step}", step)
+        if lane.phase is None or lane.phase.name != LOAD:
+            course.open_phase(lane, LOAD, now, step)
+
+    def loaded(self, lane: Lane, told: LoadEnded, moment: Moment | None) -> None:
+        """Take the end of a load."""
+        course = self._course
+        now = course.date(lane, moment)
+        attempt = course.attempts[lane.attempt]
+        if lane.phase is not None and lane.phase.name == LOAD:
+            lane.phase.ended = now if moment is not None else None
+            course.close_phase(lane, told.took)
+        step = told.step
+        if step is None and attempt.load is not None:
+            step = attempt.load[1]
+        name = None if step is None else f"step-{step}"
+        if told.failed is not None:
+            if name is not None:
+                course.emit(
+                    lane,
+                    CheckpointLoadFailed(checkpoint=name, step=step, reason=told.failed),
+                    lane.now,
+                )
+            return
+        course.findings.loads.append(
+            {
+                "step": step,
+                "at": course.said(now),
+                "duration_s": None if told.took is None else told.took / SECOND,
+            }
+        )
+        if step is None or name is None:
+            return
+        if step:
+            course.emit(
+                lane, CheckpointLoaded(checkpoint=name, step=step, duration=told.took), lane.now
+            )
+        course.resumed(lane, step, name if step else None)
+
+    def finish(self) -> None:
+        """Tell of saves that were begun and never seen complete."""
+        for known in self._open.values():
+            self._course.findings.saves.append(
+                {
+                    "step": known["step"],
+                    "checkpoint": known.get("checkpoint"),
+                    "durable": False,
+                    "received": known.get("said"),
+                    "acknowledged": None,
+                    "duration_s": None,
+                }
+            )
+        self._open.clear()
+
+    def prove_all(self, lane: Lane, now: int) -> None:
+        """Take the program's own orderly end as proof of what it handed over."""
+        self._prove(lane, now)
