@@ -228,6 +228,7 @@ def test_health_and_readiness(collector: Running) -> None:
     assert collector.http.get("/readyz").status_code == 200
 
 
+# A28: prometheus/prometheus#1673
 def test_metrics_come_from_the_ledger_and_start_at_zero(collector: Running) -> None:
     collector.post(body([*OPENING, steps(3, 12), steps(23, 32)]))
     report = collector.client.report("llama")

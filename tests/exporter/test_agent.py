@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from headway.events import Dropped, Envelope, Heartbeat, RankExited, Steps
-from headway.exporter.agent.agent import Agent
 from headway.exporter.agent import agent as agent_module
+from headway.exporter.agent.agent import Agent
 from headway.exporter.node.metrics import DAMAGED, FAILURES, REFUSED, SHIPPED, NodeMetrics
 from headway.exporter.spooling.layout import BLOCK, HEADER, Position, Slot
 from headway.exporter.spooling.writer import SMALLEST_SEGMENT
@@ -343,6 +343,30 @@ def test_positions_survive_and_dead_producers_leave_no_trace(
         "exits_told": [],
     }
     alive.close()
+
+
+# A25: prometheus/client_python#275
+def test_a_rank_that_restarts_two_hundred_times_leaves_no_file_and_no_series_of_its_own(
+    endpoint: OtlpEndpoint, tmp_path: Path, metrics: NodeMetrics
+) -> None:
+    def left() -> tuple[int, int]:
+        series = sum(len(family.samples) for family in metrics.collect())
+        return len([path for path in tmp_path.rglob("*") if path.is_file()]), series
+
+    sizes = []
+    with started(endpoint, tmp_path, metrics) as agent:
+        for number in range(200):
+            rank = Rank(tmp_path, number)
+            rank.steps(2)
+            rank.die()
+            agent.export()  # tells of the death, and lets go of the spool
+            agent.watch()
+            agent.export()
+            sizes.append(left())
+    assert sizes[-1] == sizes[1]
+    assert metrics.counters[SHIPPED] == 200 * 3  # two steps and a death each
+    counted = {name: value for name, labels, value in metrics.counts.samples(0) if labels[1:] == ()}
+    assert counted["headway_node_steps_total"] == 2  # ranks of one attempt count once
 
 
 def test_a_full_disk_stops_neither_the_delivery_nor_the_deletion(

@@ -63,6 +63,7 @@ def counted(*envelopes: Envelope, now: int = 0) -> dict[tuple[str, ...], float |
     }
 
 
+# A28: prometheus/prometheus#1673
 def test_every_counter_of_a_run_exists_at_0_from_its_first_record_on() -> None:
     found = counted(envelope(AttemptStarted(layer="scheduler")))
     assert found["steps_total", "r"] == 0

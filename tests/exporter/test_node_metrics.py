@@ -1,5 +1,6 @@
 """The node's port: the worst ranks, what a rank is doing now, and nothing of a dead one."""
 
+import os
 import time
 from pathlib import Path
 
@@ -8,7 +9,8 @@ import pytest
 
 from agent_process import AgentProcess, agent_process
 from headway.exporter.node.metrics import WORST, NodeMetrics
-from headway.exporter.spooling.layout import OpenPhase, Slot
+from headway.exporter.node.metrics_server import MetricsServer
+from headway.exporter.spooling.layout import HEADER, OpenPhase, Slot
 from headway.metrics import METRICS
 from otlp_endpoint import otlp_endpoint
 from spooled_rank import Rank
@@ -66,6 +68,28 @@ def test_of_many_ranks_the_worst_are_shown(tmp_path: Path) -> None:
         rank.close()
 
 
+# A27: prometheus/client_python#347
+@pytest.mark.parametrize("size", [0, 1, 63, 64, 4095, 4097])
+def test_a_spool_that_is_cut_or_overwritten_takes_no_scrape_down(tmp_path: Path, size: int) -> None:
+    good, cut, overwritten = (Rank(tmp_path, number) for number in range(3))
+    good.steps(3)
+    for rank in (cut, overwritten):
+        rank.die()
+    os.truncate(cut.folder / HEADER, size)
+    (overwritten.folder / HEADER).write_bytes(bytes(range(256)) * 16)
+    (tmp_path / ("e" * 32)).mkdir()  # what was left of one that never began
+    server = MetricsServer(NodeMetrics(tmp_path), "127.0.0.1", 0)
+    try:
+        answer = httpx.get(server.address + "/metrics", trust_env=False)
+    finally:
+        server.close()
+    assert answer.status_code == 200
+    assert 'headway_node_ranks{run="llama-7"} 1.0' in answer.text
+    # The agent counts the damage when it reads the spool, and sets the spool aside.
+    assert "headway_agent_damaged_blocks_total 0.0" in answer.text
+    good.close()
+
+
 def test_every_published_name_is_declared(tmp_path: Path) -> None:
     metrics = NodeMetrics(tmp_path)
     rank = Rank(tmp_path)
@@ -75,6 +99,7 @@ def test_every_published_name_is_declared(tmp_path: Path) -> None:
     rank.close()
 
 
+# A26: prometheus/client_python#495
 @pytest.mark.slow
 def test_a_killed_rank_is_gone_at_the_next_scrape_and_its_counts_stay(tmp_path: Path) -> None:
     with otlp_endpoint() as endpoint, agent_process(tmp_path, endpoint.address) as agent:

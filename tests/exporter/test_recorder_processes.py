@@ -46,6 +46,7 @@ def test_it_says_once_that_nobody_ships_it(
     assert len(caplog.records) == 1
 
 
+# A30: open-telemetry/opentelemetry-python#3309
 def test_a_forked_worker_records_nothing_and_the_parent_goes_on(tmp_path: Path) -> None:
     recorder = record(tmp_path)
     with recorder.step(1):

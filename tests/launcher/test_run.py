@@ -99,6 +99,7 @@ def test_how_a_rank_ended_is_told_once_with_its_attempt(
     assert (exited.rank, exited.attempt) == (0, attempt)
 
 
+# A30: open-telemetry/opentelemetry-python#3309
 def test_an_unreachable_collector_delays_the_exit_by_two_seconds_at_most(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:  # takes connections, answers nobody
         endpoint = f"http://127.0.0.1:{silent.getsockname()[1]}"
