@@ -511,9 +511,10 @@ def test_two_quick_restarts_are_no_loop_five_are_one_and_saved_progress_is_none(
     assert told(restarts([0, 14, 29, 45, 62, 80], 90, saves=True), 5400)["loops"] == []
 
 
-# Where the others of part A stand: A25 and A27, about the files of Prometheus's clients, of which the
-# spools are our kind, in tests/exporter/test_agent.py and test_node_metrics.py; A26 there; A28 in
-# tests/exporter/test_node_counts.py and tests/collector/test_api.py; A30 in
+# Where the others of part A stand: A25 and A27, about the files of Prometheus's clients, of which
+# the spools are our kind, in tests/exporter/test_agent.py and test_node_metrics.py; A26 there; A28
+# in tests/exporter/test_node_counts.py and tests/collector/test_api.py; A30 in
 # tests/exporter/test_recorder_processes.py and tests/launcher/test_run.py, since a recorder has no
-# network and only `headway run` could wait for a collector; A31 in tests/collector/test_recovery.py;
-# A32 in tests/storage/test_killed_writer.py. What A28 and A29 ask of rules is in tests/alerts.
+# network and only `headway run` could wait for a collector; A31 in
+# tests/collector/test_recovery.py; A32 in tests/storage/test_killed_writer.py. What A28 and A29
+# ask of rules is in tests/alerts.
