@@ -12,9 +12,9 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 
+from headway.blocks import Part
 from headway.collector.lags import Lags
 from headway.collector.otlp.decoded import Decoded
-from headway.events import Envelope
 from headway.settings import CollectorSettings
 from headway.storage.store import EventStore, StoreError
 
@@ -36,22 +36,15 @@ class _Waiting:
     decoded: Decoded
     done: Future[None] = field(default_factory=Future)
 
-    @property
-    def num_records(self) -> int:
-        return sum(
-            envelope.last_sequence - envelope.first_sequence + 1
-            for envelope in self.decoded.envelopes
-        ) + len(self.decoded.quarantined)
-
 
 class Committer:
-    """The only writer of the store; hands stored envelopes on to `publish`."""
+    """The only writer of the store; hands what is stored on to `publish`."""
 
     def __init__(
         self,
         store: EventStore,
         settings: CollectorSettings,
-        publish: Callable[[Sequence[Envelope]], None],
+        publish: Callable[[Sequence[Part]], None],
         clock: Callable[[], int],
     ) -> None:
         """Start the thread; `publish` is called after each commit, before it is acknowledged.
@@ -84,7 +77,7 @@ class Committer:
             # From here on a client that goes away cannot cancel what will be stored.
             waiting.done.set_running_or_notify_cancel()
             self._waiting.append(waiting)
-            self._num_waiting += waiting.num_records
+            self._num_waiting += decoded.num_records
             self._condition.notify()
         return waiting.done
 
@@ -133,10 +126,10 @@ class Committer:
             return taken
 
     def _commit(self, taken: list[_Waiting]) -> None:
-        envelopes = [envelope for waiting in taken for envelope in waiting.decoded.envelopes]
+        parts = [part for waiting in taken for part in waiting.decoded.parts]
         quarantined = [item for waiting in taken for item in waiting.decoded.quarantined]
         try:
-            appended = self._store.append(envelopes, quarantined)
+            appended = self._store.append(parts, quarantined)
         except Exception as error:
             # The thread must outlive any failure: without it nothing is stored any more. And one
             # request that cannot be stored must not hold up the others.
@@ -154,8 +147,8 @@ class Committer:
             self._counts["quarantined"] += appended.num_quarantined
             self._counts["refused"] += sum(waiting.decoded.num_refused for waiting in taken)
         try:
-            self.lags.add(appended.envelopes)
-            self._publish(appended.envelopes)
+            self.lags.add(appended.parts)
+            self._publish(appended.parts)
         except Exception:
             # They are stored, as promised; the ledgers are rebuilt at the next start.
             _LOG.exception("stored events did not reach their ledgers; restart the collector")

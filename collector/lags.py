@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from headway.events import Envelope
+from headway.blocks import Block, Part
 
 QUANTILES = (0.5, 0.99, 1.0)
 _WINDOW = 60 * 10**9
@@ -23,13 +23,13 @@ class Lags:
         self._lock = threading.Lock()
         self._commits: deque[tuple[int, np.ndarray[tuple[int], np.dtype[np.float64]]]] = deque()
 
-    def add(self, envelopes: Sequence[Envelope]) -> None:
+    def add(self, parts: Sequence[Part]) -> None:
         """Take what was just committed; an event of the future, by its node's clock, has lag 0."""
-        if not envelopes:
+        if not parts:
             return
         now = self._clock()
-        times = [envelope.anchor + envelope.monotonic for envelope in envelopes]
-        lags = np.sort(np.maximum(now - np.array(times, np.float64), 0.0))
+        times = np.concatenate([_times(part) for part in parts])
+        lags = np.sort(np.maximum(now - times, 0.0))
         if len(lags) > _MOST:
             lags = lags[np.linspace(0, len(lags) - 1, _MOST).round().astype(np.int64)]
         with self._lock:
@@ -49,3 +49,12 @@ class Lags:
     def _forget(self, now: int) -> None:
         while self._commits and self._commits[0][0] <= now - _WINDOW:
             self._commits.popleft()
+
+
+def _times(part: Part) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    if not isinstance(part, Block):
+        return np.array([part.anchor + part.monotonic], np.float64)
+    times: np.ndarray[tuple[int], np.dtype[np.float64]] = np.array(
+        part.record["monotonic"].of(part.count), np.float64
+    )
+    return times + float(part.producer["anchor"])

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
+from headway.blocks import Part, source
 from headway.collector.node_feed import NodeFeed
 from headway.collector.run_ledger import LedgerFailed, RunLedger, Snapshot, StillComputing
 from headway.events import Envelope
@@ -68,22 +69,23 @@ class Ledgers:
         for run, listed in segments.items():
             self._run(run).restore(listed)
 
-    def add(self, envelopes: Sequence[Envelope]) -> None:
+    def add(self, parts: Sequence[Part]) -> None:
         """Take stored events; those of a node go to the runs that have ranks on it."""
-        by_run: dict[str, list[Envelope]] = defaultdict(list)
-        for envelope in envelopes:
-            if envelope.run is not None:
-                by_run[envelope.run].append(envelope)
+        by_run: dict[str, list[Part]] = defaultdict(list)
+        for part in parts:
+            run, _ = source(part)
+            if run is not None:
+                by_run[run].append(part)
         for run, group in by_run.items():
             found = self._run(run)
             found.add(group)
             with self._lock:
                 self._unsettled.add(found)
         with self._lock:
-            given = self._feed.add(envelopes)
-            for run, group in given.items():
-                if group:
-                    self._runs[run].add_of_nodes(group)
+            given = self._feed.add(parts)
+            for run, told in given.items():
+                if told:
+                    self._runs[run].add_of_nodes(told)
                     self._unsettled.add(self._runs[run])
 
     def expire(self, run: str, found: Expiry) -> None:

@@ -4,6 +4,7 @@ import threading
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from headway.blocks import Block, Part
 from headway.events import Clock, Envelope
 
 KEPT = 86_400 * 10**9
@@ -44,20 +45,30 @@ class NodeClocks:
         self._lock = threading.Lock()
         self._boots: dict[tuple[str | None, str | None], _Boot] = {}
 
-    def add(self, envelopes: Iterable[Envelope]) -> None:
+    def add(self, parts: Iterable[Part]) -> None:
         """Take stored events."""
         with self._lock:
-            for envelope in envelopes:
-                self._add(envelope)
+            for part in parts:
+                if not isinstance(part, Block):
+                    self._add(part)
+                elif part.kind is Clock:
+                    for envelope in part.envelopes():
+                        self._add(envelope)
+                else:
+                    shared = part.producer
+                    self._heard(shared["node"], shared["boot_id"], part.latest)
+
+    def _heard(self, node: str | None, boot_id: str | None, time: int) -> _Boot:
+        boot = self._boots.get((node, boot_id))
+        if boot is None:
+            boot = self._boots[node, boot_id] = _Boot(newest=time)
+        elif time > boot.newest:
+            boot.newest = time
+        return boot
 
     def _add(self, envelope: Envelope) -> None:
         time = envelope.anchor + envelope.monotonic
-        key = (envelope.node, envelope.boot_id)
-        boot = self._boots.get(key)
-        if boot is None:
-            boot = self._boots[key] = _Boot(newest=time)
-        elif time > boot.newest:
-            boot.newest = time
+        boot = self._heard(envelope.node, envelope.boot_id, time)
         event = envelope.event
         if not isinstance(event, Clock):
             return

@@ -7,9 +7,10 @@ addition costs what is new, a run's first rank on a node what the node told befo
 
 from bisect import bisect_right, insort
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from headway.blocks import Block, Part
 from headway.events import Envelope, NodeMemory
 from headway.ledger.intake import DAY, SAMPLES, is_of_node, occurred
 
@@ -30,15 +31,15 @@ class NodeFeed:
     """Gives runs the events of their nodes; takes stored events in any order."""
 
     def __init__(self) -> None:
-        self._nodes: dict[str, _Node] = defaultdict(_Node)
         self.num_events = 0
         """Events of nodes so far, samples included."""
+        self._nodes: dict[str, _Node] = defaultdict(_Node)
 
-    def add(self, envelopes: Iterable[Envelope]) -> dict[str, list[Envelope]]:
+    def add(self, parts: Iterable[Part]) -> dict[str, list[Envelope]]:
         """Take stored events; return by run what it is to be given now."""
         found: dict[str, list[Envelope]] = defaultdict(list)
         reached: dict[tuple[str, str], int] = {}
-        for envelope in envelopes:
+        for envelope in self._telling(parts, reached):
             if envelope.node is None:
                 continue
             if is_of_node(envelope):
@@ -80,3 +81,23 @@ class NodeFeed:
         for run, until in node.given.items():
             if occurred(envelope) <= until:
                 found[run].append(envelope)
+
+    def _telling(
+        self, parts: Iterable[Part], reached: dict[tuple[str, str], int]
+    ) -> Iterator[Envelope]:
+        """Yield what has to be looked at one by one; of other blocks note what they reached."""
+        for part in parts:
+            if not isinstance(part, Block):
+                yield part
+                continue
+            node, run = part.producer["node"], part.producer["run"]
+            if node is None:
+                continue
+            if run is not None:
+                if part.rank is not None:
+                    key = (node, run)
+                    reached[key] = max(reached.get(key, 0), part.latest + DAY)
+            elif part.rank is None and issubclass(part.kind, SAMPLES):
+                self.num_events += part.count
+            else:
+                yield from part.envelopes()

@@ -23,6 +23,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from headway.blocks import Block, Part
 from headway.collector.access import EVERYBODY, Access
 from headway.collector.answers import service_of
 from headway.collector.ingest import Busy
@@ -171,20 +172,25 @@ def allowed(decoded: Decoded, access: Access) -> Decoded:
     """Refuse the records that the sender may not write."""
     if access.run is None:
         return decoded
-    refusals = [access.refusal(envelope) for envelope in decoded.envelopes]
-    refused = [refusal for refusal in refusals if refusal is not None]
-    if not refused:
+    parts: list[Part] = []
+    num_refused = 0
+    refused = None
+    for part in decoded.parts:
+        refusal = access.refusal(part.first() if isinstance(part, Block) else part)
+        if refusal is None:
+            parts.append(part)
+        else:
+            # an envelope of many steps is one record of the request
+            num_refused += part.count if isinstance(part, Block) else 1
+            refused = refused or refusal
+    if refused is None:
         return decoded
     return Decoded(
-        envelopes=[
-            envelope
-            for envelope, refusal in zip(decoded.envelopes, refusals, strict=True)
-            if refusal is None
-        ],
+        parts=parts,
         quarantined=decoded.quarantined,
         size=decoded.size,
-        num_refused=decoded.num_refused + len(refused),
-        refusal="; ".join(filter(None, (decoded.refusal, refused[0]))),
+        num_refused=decoded.num_refused + num_refused,
+        refusal="; ".join(filter(None, (decoded.refusal, refused))),
     )
 
 

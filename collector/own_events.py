@@ -56,6 +56,6 @@ class OwnEvents:
                 monotonic=max(now - producer.anchor, 0),
                 event=event,
             )
-            decoded = Decoded(envelopes=(envelope,), quarantined=(), size=0)
+            decoded = Decoded(parts=(envelope,), quarantined=(), size=0)
             committer.submit(decoded).result()
             producer.sequence += 1

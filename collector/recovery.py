@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from headway.blocks import Part, of_kinds
 from headway.events import Dropped, Envelope, Event, StorageRecovered
 from headway.storage.opening import Recovery, recover
 from headway.storage.store import EventStore
@@ -73,9 +74,9 @@ class Recoveries:
         self._count = 0
         self._lost = 0
 
-    def add(self, envelopes: Iterable[Envelope]) -> None:
+    def add(self, parts: Iterable[Part]) -> None:
         """Take stored events."""
-        for envelope in envelopes:
+        for envelope in of_kinds(parts, StorageRecovered):
             if isinstance(envelope.event, StorageRecovered):
                 with self._lock:
                     self._count += 1

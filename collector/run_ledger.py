@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from headway.blocks import Part, earliest, expanded, of_kinds
 from headway.collector.node_clocks import NodeClocks
 from headway.events import Envelope, RunStarted
 from headway.expiry import Expiry
@@ -58,7 +59,7 @@ class RunLedger:
         self._clock = clock
         self._on_computed = computed
         self._queue_lock = threading.Lock()
-        self._queue: list[Envelope] = []
+        self._queue: list[Part] = []
         self._num_changes = 0
         self._clocks = NodeClocks()
         self._compute_lock = threading.Lock()
@@ -78,15 +79,15 @@ class RunLedger:
         with self._queue_lock:
             self._num_changes += 1
 
-    def add(self, envelopes: Sequence[Envelope]) -> None:
+    def add(self, parts: Sequence[Part]) -> None:
         """Take stored events of the run."""
         with self._queue_lock:
-            self._queue += envelopes
+            self._queue += parts
             self._num_changes += 1
-            self._clocks.add(envelopes)
-            for envelope in envelopes:
-                told = envelope.anchor + envelope.monotonic
-                self.started = told if self.started is None else min(self.started, told)
+            self._clocks.add(parts)
+            told = min(map(earliest, parts))
+            self.started = told if self.started is None else min(self.started, told)
+            for envelope in of_kinds(parts, RunStarted):
                 if isinstance(envelope.event, RunStarted):
                     self.name = envelope.event.run_name
 
@@ -168,11 +169,11 @@ class RunLedger:
         self._computed = num_changes
         self._on_computed()
 
-    def _ledger(self, new: Sequence[Envelope], now: int) -> Ledger:
+    def _ledger(self, new: Sequence[Part], now: int) -> Ledger:
         if self._defect is not None:
             raise self._defect
         try:
-            self._timeline.add(new)
+            self._timeline.add(expanded(new))
         except Exception as error:
             self._defect = error  # half of the events are in, so no later ledger would be right
             raise

@@ -5,6 +5,7 @@ import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
+from headway.blocks import Part, of_kinds
 from headway.collector.fleet_shares import FleetShares
 from headway.collector.ingest import Busy, Committer
 from headway.collector.intake import Intake
@@ -17,7 +18,7 @@ from headway.collector.refreshing import Refresher
 from headway.collector.remarks import Remarks
 from headway.collector.run_ledger import LedgerFailed
 from headway.collector.upkeep import Upkeep
-from headway.events import Envelope
+from headway.events import Envelope, IncidentAcknowledged, IncidentCorrected, Note
 from headway.settings import CollectorSettings
 from headway.storage.store import EventStore
 
@@ -152,8 +153,8 @@ class Service:
             with suppress(LedgerFailed):
                 self._ledgers.snapshot(run)
 
-    def _publish(self, envelopes: Sequence[Envelope]) -> None:
-        self._ledgers.add(envelopes)
-        self.node_clocks.add(envelopes)
-        self.recoveries.add(envelopes)
-        self.remarks.add(envelopes)
+    def _publish(self, parts: Sequence[Part]) -> None:
+        self._ledgers.add(parts)
+        self.node_clocks.add(parts)
+        self.recoveries.add(parts)
+        self.remarks.add(of_kinds(parts, Note, IncidentAcknowledged, IncidentCorrected))

@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from headway.events import Envelope
+from headway.blocks import Block, Part, source
 from headway.sequences import SequenceSet, Source
+from headway.storage.unseen import stretches
 
 _LOG = logging.getLogger(__name__)
 
@@ -64,7 +65,7 @@ class Journal:
         if _size(self._wal) == 0:
             self._path.unlink(missing_ok=True)
 
-    def note(self, stored: Iterable[Envelope]) -> None:
+    def note(self, stored: Iterable[Part]) -> None:
         """Remember what one transaction stored; forget all where the file took in its log."""
         size, before = _size(self._wal), self._wal_size
         self._wal_size = size
@@ -115,11 +116,15 @@ def lost(noted: Acknowledged, stored: Acknowledged) -> list[Lost]:
     return found
 
 
-def _line(stored: Iterable[Envelope]) -> bytes:
+def _line(stored: Iterable[Part]) -> bytes:
     noted: dict[Source, SequenceSet] = {}
-    for envelope in stored:
-        numbers = noted.setdefault((envelope.run, envelope.producer), SequenceSet())
-        numbers.add(envelope.first_sequence, envelope.last_sequence)
+    for part in stored:
+        numbers = noted.setdefault(source(part), SequenceSet())
+        if isinstance(part, Block):
+            for begin, end, first in stretches(part):
+                numbers.add(first, first + end - begin - 1)
+        else:
+            numbers.add(part.first_sequence, part.last_sequence)
     entries = [
         [run, producer, first, last]
         for (run, producer), numbers in noted.items()

@@ -22,7 +22,7 @@ def pack(packed: bytes) -> bytes:
     if rest or not count:
         return packed
     by_place = np.frombuffer(packed, np.uint8).reshape(count, LAYOUT.size).T
-    content = _CODEC.compress(by_place.tobytes(), asbytes=True)
+    content: bytes = _CODEC.compress(by_place.tobytes(), asbytes=True)
     padded = (_HEAD.size + len(content)) % LAYOUT.size == 0
     if _HEAD.size + len(content) + padded >= len(packed):
         return packed

@@ -31,6 +31,7 @@ from sqlalchemy import (
 from sqlalchemy.exc import DBAPIError
 
 from headway import wire
+from headway.blocks import Part, expanded
 from headway.events import Envelope
 from headway.sequences import SequenceSet, Source
 from headway.storage import copying
@@ -49,6 +50,7 @@ from headway.storage.reading import Reading
 from headway.storage.rows import from_row, insert, insert_arrow
 from headway.storage.sql_session import LOCKED
 from headway.storage.tables import EVENTS, INTERVALS, QUARANTINE
+from headway.storage.unseen import unseen
 from headway.storage.views import describe
 
 _LOG = logging.getLogger(__name__)
@@ -78,10 +80,15 @@ class Quarantined:
 class Appended:
     """What one transaction stored; counts are records, so 100 steps count 100."""
 
-    envelopes: Sequence[Envelope]
+    parts: Sequence[Part]
     num_stored: int
     num_duplicate: int
     num_quarantined: int
+
+    @property
+    def envelopes(self) -> list[Envelope]:
+        """Return what was stored one by one."""
+        return list(expanded(self.parts))
 
 
 class EventStore:
@@ -92,8 +99,8 @@ class EventStore:
         self._engine = engine
         self._journal = journal
         self._stored = self._read_intervals()
-        self._unsure: tuple[Sequence[Envelope], Mapping[Source, SequenceSet]] | None = None
-        self._untold: list[Envelope] = []
+        self._unsure: tuple[Sequence[Part], Mapping[Source, SequenceSet]] | None = None
+        self._untold: list[Part] = []
         self._opening = uuid.uuid4().hex[:12]
         self._num_commits = 0
         self.reading = Reading(engine)
@@ -175,9 +182,7 @@ class EventStore:
         except (DBAPIError, OSError) as error:
             raise StoreError(f"the database's log could not be taken in: {error}") from error
 
-    def append(
-        self, envelopes: Iterable[Envelope], quarantined: Sequence[Quarantined] = ()
-    ) -> Appended:
+    def append(self, received: Iterable[Part], quarantined: Sequence[Quarantined] = ()) -> Appended:
         """Store what is not stored yet, in one transaction; return only when it is durable.
 
         Raises:
@@ -185,20 +190,8 @@ class EventStore:
         """
         journal = self._writing()
         self._clear_up()
-        changed: dict[Source, SequenceSet] = {}
-        kept: list[Envelope] = []
-        num_received = num_stored = 0
-        for envelope in envelopes:
-            source = envelope.run, envelope.producer
-            if source not in changed:
-                # A copy: where the transaction fails, the set of what is stored must not change.
-                changed[source] = SequenceSet(self._stored.get(source, ()))
-            known = changed[source]
-            num_received += envelope.last_sequence - envelope.first_sequence + 1
-            for first, last in known.missing(envelope.first_sequence, envelope.last_sequence):
-                kept.append(wire.trim(envelope, first, last))
-                num_stored += last - first + 1
-                known.add(first, last)
+        new = unseen(received, self._stored)
+        kept, changed = new.parts, new.known
         try:
             with self._engine.begin() as connection:
                 if kept:
@@ -211,18 +204,18 @@ class EventStore:
             self._unsure = (kept, changed)
             self._engine.dispose()
             if not kept or not self._clear_up():
-                words = f"{len(kept)} events could not be stored: {error.orig}"
+                words = f"{new.num_records} events could not be stored: {error.orig}"
                 raise StoreError(words) from error
         else:
             self._untold += kept
-        envelopes, self._untold = self._untold, []
-        journal.note(envelopes)
+        parts, self._untold = self._untold, []
+        journal.note(parts)
         self._stored.update(changed)
         self._num_commits += 1
         return Appended(
-            envelopes=envelopes,
-            num_stored=num_stored,
-            num_duplicate=num_received - num_stored,
+            parts=parts,
+            num_stored=new.num_records,
+            num_duplicate=new.num_received - new.num_records,
             num_quarantined=len(quarantined),
         )
 
@@ -291,7 +284,7 @@ class EventStore:
     ) -> list[Envelope]:
         """Return what a node told of no run within spans of time in ns, in order of time.
 
-        `names` are wire names of events; the times are those of the node's clock.
+        `names` are wire names of events; the times are those of the node's clock, ends included.
         """
         time = EVENTS.c.anchor + EVENTS.c.monotonic
         statement = (

@@ -102,10 +102,11 @@ def _parsed(pair: bytes) -> Pair:
         message = KeyValue.FromString(pair)
     except (DecodeError, UnicodeDecodeError) as error:
         raise MalformedRequest(f"the body is no OTLP request: {error}") from error
-    return message.key, _kept(message.key, plain(message.value))
+    return message.key, kept(message.key, plain(message.value))
 
 
-def _kept(key: str, value: Any) -> Any:
+def kept(key: str, value: Any) -> Any:
+    """Return what is kept of a value: no secret, no text that is too long."""
     if type(value) is int:
         return value
     if isinstance(value, str):

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from headway.blocks import Part, expanded, num_records
 from headway.events import Envelope
 from headway.storage.store import Quarantined
 
@@ -15,8 +16,18 @@ class Decoded:
     `num_refused` counts telemetry of others, which is not kept; `refusal` says why.
     """
 
-    envelopes: Sequence[Envelope]
+    parts: Sequence[Part]
     quarantined: Sequence[Quarantined]
     size: int
     num_refused: int = 0
     refusal: str = ""
+
+    @property
+    def envelopes(self) -> list[Envelope]:
+        """Return the events one by one."""
+        return list(expanded(self.parts))
+
+    @property
+    def num_records(self) -> int:
+        """Return how many records it holds: 100 steps count 100."""
+        return sum(map(num_records, self.parts)) + len(self.quarantined)

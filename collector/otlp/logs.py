@@ -5,29 +5,37 @@ does not declare is quarantined, because the exporter ignores `partial_success` 
 Records of others are refused: they are counted and not kept.
 """
 
-from bisect import bisect_left, bisect_right
-from collections.abc import Mapping, Sequence
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, islice
+from operator import itemgetter
 from typing import Any
 
+import numpy as np
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]  # ships no types
+from numpy.typing import NDArray
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
 from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord
 from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 
 from headway import wire
+from headway.blocks import Block, Column, Part
 from headway.collector.otlp.attributes import decode
 from headway.collector.otlp.bodies import JSON, MalformedRequest
 from headway.collector.otlp.decoded import Decoded
 from headway.collector.otlp.json_form import parsed
-from headway.collector.otlp.messages import LeanLogRecord, LeanResource, fields, groups
+from headway.collector.otlp.messages import LeanLogRecord, LeanResource, Records, fields, groups
 from headway.collector.otlp.quarantine import Quarantine
 from headway.collector.otlp.shapes import Alike, alike
 from headway.collector.otlp.step_columns import in_records
-from headway.events import Envelope, Steps
+from headway.events import Envelope, RunStarted, Steps
 
 _MOST_ATTRIBUTES = 1000
 _LARGE = 64 * 1024
+_FEWEST = 16
+"""Records from which on they stay together: fewer cost less one by one.
+
+Each `run.started` is asked by itself whether its sender may write it."""
 _STEPS = wire.PREFIX + Steps.name
 _RECORD_FIELDS = tuple((name, wire.PREFIX + name) for name in wire.RECORD_FIELDS)
 
@@ -43,17 +51,20 @@ def decode_logs(body: bytes, *, content_type: str, limit: int, received: int) ->
     if content_type == JSON:
         request = parsed(body, ExportLogsServiceRequest(), limit).SerializeToString()
     quarantine = Quarantine(received, limit)
-    producers: list[tuple[int, bytes]] = []
-    records: list[bytes] = []
-    for resource, found in groups(request):
-        producers.append((len(records), resource))
-        records += found
+    resources: list[tuple[int, bytes]] = []
+    records: list[tuple[int, Records]] = []
+    count = 0
+    for resource, listed in groups(request):
+        resources.append((count, resource))
+        for found in listed:
+            records.append((count, found))
+            count += found.count
     try:
-        envelopes, refused = _read(producers, records, quarantine)
+        parts, refused = _read(resources, records, count, quarantine)
     except DecodeError as error:
         raise MalformedRequest(f"the body is no OTLP log request: {error}") from error
     return Decoded(
-        envelopes=envelopes,
+        parts=parts,
         quarantined=quarantine.records,
         size=len(body),
         num_refused=refused,
@@ -62,57 +73,78 @@ def decode_logs(body: bytes, *, content_type: str, limit: int, received: int) ->
 
 
 def _read(
-    resources: Sequence[tuple[int, bytes]], records: Sequence[bytes], quarantine: Quarantine
-) -> tuple[list[Envelope], int]:
-    """Read all records, and count those that are not Headway's.
+    resources: Sequence[tuple[int, bytes]],
+    records: Sequence[tuple[int, Records]],
+    count: int,
+    quarantine: Quarantine,
+) -> tuple[list[Part], int]:
+    """Read all records, `count` of them, and count those that are not Headway's.
 
-    A resource is that of the records from its first one on, which stands beside it.
+    A resource is that of the records from its first one on, whose position stands beside it.
     """
     firsts = [first for first, _ in resources]
     producers = [_producer(resource) for _, resource in resources]
-    found: list[Envelope | None] = [None] * len(records)
-    left = set(range(len(records)))
+    found: list[tuple[int, Part]] = []
+    left = np.ones(count, np.bool_)
     refused = 0
     for group in alike(records):
         if not group.name.startswith(wire.PREFIX):
             refused += len(group.positions)
-            left.difference_update(group.positions)
+            left[group.positions] = False
             continue
-        begin = 0
-        while begin < len(group.positions):
-            number = bisect_right(firsts, group.positions[begin]) - 1
-            following = firsts[number + 1] if number + 1 < len(firsts) else len(records)
-            end = bisect_left(group.positions, following, begin)
-            own = group.part(begin, end)
+        for number, own in _by_resource(group, firsts):
             built = _built(producers[number], own)
             if built is not None:
-                left.difference_update(own.positions)
-                for position, envelope in zip(own.positions, built, strict=True):
-                    found[position] = envelope
-            begin = end
-    one_by_one = [(position, _lean(records[position])) for position in sorted(left)]
+                left[own.positions] = False
+                if built.count < _FEWEST or built.kind is RunStarted:
+                    found += zip(own.positions.tolist(), built.envelopes(), strict=True)
+                else:
+                    found.append((int(own.positions[0]), built))
+    one_by_one = [(at, record, _lean(record)) for at, record in _ones(records, left)]
     own_records = [
-        (position, lean, list(lean.attributes))
-        for position, lean in one_by_one
+        (at, record, lean, list(lean.attributes))
+        for at, record, lean in one_by_one
         if lean.event_name.startswith(wire.PREFIX)
     ]
-    known = decode(set(chain.from_iterable(pairs for _, _, pairs in own_records)))
-    for position, lean, pairs in own_records:
-        number = bisect_right(firsts, position) - 1
+    known = decode(set(chain.from_iterable(pairs for *_, pairs in own_records)))
+    for at, record, lean, pairs in own_records:
+        number = bisect_right(firsts, at) - 1
         try:
             attributes = dict(map(known.__getitem__, pairs))
-            found[position] = _envelope(producers[number], lean, attributes)
+            found.append((at, _envelope(producers[number], lean, attributes)))
         except wire.WireError as error:
-            resource = resources[number][1]
-            quarantine.add(str(error), Resource, resource, LogRecord, records[position])
+            quarantine.add(str(error), Resource, resources[number][1], LogRecord, record)
     refused += len(one_by_one) - len(own_records)
-    return [envelope for envelope in found if envelope is not None], refused
+    found.sort(key=itemgetter(0))
+    return [part for _, part in found], refused
 
 
-def _built(producer: wire.Producer, group: Alike) -> list[Envelope] | None:
+def _by_resource(group: Alike, firsts: Sequence[int]) -> Iterator[tuple[int, Alike]]:
+    """Yield the records of a group by the resource that they belong to, by its number."""
+    begin = 0
+    while begin < len(group.positions):
+        number = bisect_right(firsts, int(group.positions[begin])) - 1
+        end = len(group.positions)
+        if number + 1 < len(firsts):
+            end = int(np.searchsorted(group.positions, firsts[number + 1]))
+        yield number, group.part(begin, end)
+        begin = end
+
+
+def _ones(
+    records: Sequence[tuple[int, Records]], left: NDArray[np.bool_]
+) -> Iterator[tuple[int, bytes]]:
+    """Yield position and bytes of each record that is left."""
+    firsts = [first for first, _ in records]
+    for position in np.flatnonzero(left).tolist():
+        first, found = records[bisect_right(firsts, position) - 1]
+        yield position, found.one(position - first)
+
+
+def _built(producer: wire.Producer, group: Alike) -> Block | None:
     columns = {field: group.attributes.get(key) for field, key in _RECORD_FIELDS}
     own = {field: column for field, column in columns.items() if column is not None}
-    own["wall"] = wire.Column(None, group.times)
+    own["wall"] = Column(None, group.times)
     name = group.name.removeprefix(wire.PREFIX)
     return producer.build_alike(own, name, group.attributes, len(group.positions))
 

@@ -1,6 +1,6 @@
 """OTLP metrics are refused: Headway derives its own from events."""
 
-from itertools import islice
+from itertools import chain, islice
 
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import (
     ExportMetricsServiceRequest,
@@ -28,7 +28,7 @@ def decode_metrics(body: bytes, *, content_type: str, limit: int, received: int)
     points = (
         point
         for _, metrics in groups(request)
-        for metric in metrics
+        for metric in chain.from_iterable(metrics)
         for kind, content in fields(metric)
         if kind in _KINDS
         for point, _ in fields(content)
@@ -38,7 +38,7 @@ def decode_metrics(body: bytes, *, content_type: str, limit: int, received: int)
     if count > MOST_MESSAGES:
         raise TooLarge(f"the request holds more than {MOST_MESSAGES} data points")
     return Decoded(
-        envelopes=(),
+        parts=(),
         quarantined=(),
         size=len(body),
         num_refused=count,

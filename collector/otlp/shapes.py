@@ -13,7 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headway.wire import Column
+from headway.blocks import Column
+from headway.collector.otlp.attributes import kept
+from headway.collector.otlp.messages import Records
 
 _FEWEST = 4
 """Records of one size from which on it pays to look for shapes."""
@@ -41,46 +43,65 @@ class _Shape:
 
 @dataclass(frozen=True, slots=True)
 class Alike:
-    """Records of one shape: which ones, their event name, times in ns, attributes in columns."""
+    """Records of one shape: which ones, in order, their event name, times in ns, attributes."""
 
-    positions: list[int]
+    positions: NDArray[np.int64]
     name: str
-    times: list[int]
+    times: NDArray[np.uint64]
     attributes: dict[str, Column]
 
     def part(self, begin: int, end: int) -> "Alike":
         """Return those that stand from `begin` to before `end` among them."""
         if end - begin == len(self.positions):
             return self
-        attributes = {
-            key: column if column.values is None else Column(None, column.values[begin:end])
-            for key, column in self.attributes.items()
-        }
+        attributes = {key: column.part(begin, end) for key, column in self.attributes.items()}
         return Alike(self.positions[begin:end], self.name, self.times[begin:end], attributes)
 
 
-def alike(records: Sequence[bytes]) -> Iterator[Alike]:
-    """Yield the records that can be read together; each one at most once."""
-    by_size: dict[int, list[int]] = defaultdict(list)
-    for position, record in enumerate(records):
-        by_size[len(record)].append(position)
-    for size, positions in by_size.items():
-        if len(positions) < _FEWEST or size > _LARGEST:
+def alike(records: Sequence[tuple[int, Records]]) -> Iterator[Alike]:
+    """Yield the records that can be read together; each one at most once.
+
+    Beside records that stand side by side is the position of the first of them.
+    """
+    by_size: dict[int, list[tuple[int, Records]]] = defaultdict(list)
+    for first, found in records:
+        by_size[found.size].append((first, found))
+    for size, listed in by_size.items():
+        if size > _LARGEST or sum(found.count for _, found in listed) < _FEWEST:
             continue
-        joined = b"".join([records[position] for position in positions])
-        rows = np.frombuffer(joined, np.uint8).reshape(len(positions), size)
-        left = np.arange(len(positions))
+        rows, positions = _together(size, listed)
         for _ in range(_MOST_SHAPES):
-            if len(left) < _FEWEST:
+            if len(rows) < _FEWEST:
                 break
-            shape = _shape(records[positions[int(left[0])]])
+            shape = _shape(rows[0].tobytes())
             if shape is None:
-                left = left[1:]
+                rows, positions = rows[1:], positions[1:]
                 continue
-            fits = ~((rows[left] ^ shape.template) & shape.mask).any(axis=1)
-            own = left[fits]
-            yield _columns(shape, rows[own], [positions[int(at)] for at in own])
-            left = left[~fits]
+            fits = ~((rows ^ shape.template) & shape.mask).any(axis=1)
+            if fits.all():
+                yield _columns(shape, rows, positions)
+                break
+            yield _columns(shape, rows[fits], positions[fits])
+            rows, positions = rows[~fits], positions[~fits]
+
+
+def _together(
+    size: int, listed: Sequence[tuple[int, Records]]
+) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    """Return the records of one size as rows, and their positions."""
+    alone = [(first, found) for first, found in listed if found.count == 1]
+    joined = b"".join([found.one(0) for _, found in alone])
+    rows = [np.frombuffer(joined, np.uint8).reshape(len(alone), size)]
+    positions = [np.array([first for first, _ in alone], np.int64)]
+    for first, found in listed:
+        if found.count > 1:
+            rows.append(found.rows())
+            positions.append(np.arange(first, first + found.count))
+    if len(listed) == 1:
+        return rows[-1], positions[-1]
+    place = np.concatenate(positions)
+    order = np.argsort(place)
+    return np.concatenate(rows)[order], place[order]
 
 
 def _shape(record: bytes) -> _Shape | None:
@@ -166,25 +187,37 @@ def _size(data: bytes, at: int) -> tuple[int, int]:
     return _LARGEST * 8, at
 
 
-def _columns(shape: _Shape, rows: NDArray[np.uint8], positions: list[int]) -> Alike:
+def _columns(shape: _Shape, rows: NDArray[np.uint8], positions: NDArray[np.int64]) -> Alike:
     count = len(rows)
     found: dict[str, Column] = {}
     for key, kind, begin, end in shape.values:
         part = np.ascontiguousarray(rows[:, begin:end])
         if (part == shape.template[begin:end]).all():
             part = part[:1]
+        values: list[Any] | NDArray[np.int64]
         if kind == _STRING:
-            width, text = end - begin, part.tobytes().decode("ascii")
-            values: list[Any] = [text[at : at + width] for at in range(0, len(text), width)]
+            values = _texts(key, part)
         elif kind == _DOUBLE:
             values = part.view("<f8").ravel().tolist()
+        elif kind == _BOOL:
+            values = (_varints(part) != 0).tolist()
         else:
-            values = _varints(part).tolist()
-            if kind == _BOOL:
-                values = [value != 0 for value in values]
-        found[key] = Column(values[0], None) if len(part) == 1 < count else Column(None, values)
+            values = _varints(part)
+        if len(part) == 1 < count:
+            constant = values[0] if isinstance(values, list) else int(values[0])
+            found[key] = Column(constant, None)
+        else:
+            found[key] = Column(None, values)
     part = np.ascontiguousarray(rows[:, shape.time : shape.time + 8])
-    return Alike(positions, shape.name, part.view("<u8").ravel().tolist(), found)
+    return Alike(positions, shape.name, part.view("<u8").ravel(), found)
+
+
+def _texts(key: str, part: NDArray[np.uint8]) -> list[Any]:
+    """Return what is kept of the texts of an attribute, which all are as long."""
+    width, text = part.shape[1], part.tobytes().decode("ascii")
+    said = [text[at : at + width] for at in range(0, len(text), width)]
+    known = {one: kept(key, one) for one in set(said)}
+    return [known[one] for one in said]
 
 
 def _varints(part: NDArray[np.uint8]) -> NDArray[np.int64]:

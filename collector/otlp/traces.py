@@ -1,6 +1,7 @@
 """OTLP trace requests: the spans that tell of a training become events, others are refused."""
 
 import base64
+from itertools import chain
 from typing import Any
 
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]  # ships no types
@@ -40,7 +41,7 @@ def decode_traces(body: bytes, *, content_type: str, limit: int, received: int) 
     try:
         for encoded, records in groups(request):
             resource: dict[str, Any] | None = None
-            for record in records:
+            for record in chain.from_iterable(records):
                 known = spans.is_known(LeanSpan.FromString(record).name)
                 if not known or max(len(record), len(encoded)) > _LARGEST_SPAN:
                     refused += 1
@@ -54,7 +55,7 @@ def decode_traces(body: bytes, *, content_type: str, limit: int, received: int) 
     except DecodeError as error:
         raise MalformedRequest(f"the body is no OTLP trace request: {error}") from error
     return Decoded(
-        envelopes=envelopes,
+        parts=envelopes,
         quarantined=quarantine.records,
         size=len(body),
         num_refused=refused,

@@ -14,6 +14,7 @@ from dataclasses import MISSING, dataclass, fields, replace
 from typing import Any, NamedTuple
 
 from headway import step_blocks
+from headway.blocks import Block, Column
 from headway.events import EVENTS, Described, Envelope, Event, Steps, StepsSummary
 
 Value = str | int | float | bool | bytes | tuple[str, ...] | Mapping[str, str | int | float | bool]
@@ -110,17 +111,6 @@ def build(envelope: Mapping[str, Any], name: str, values: Mapping[str, Any]) -> 
     return _built(_checked(Envelope, "envelope", envelope), event)
 
 
-class Column(NamedTuple):
-    """One field of many records: `values`, or where that is None, `constant` in all of them."""
-
-    constant: Any
-    values: list[Any] | None
-
-    def of(self, count: int) -> list[Any]:
-        """Return one value for each of so many records."""
-        return [self.constant] * count if self.values is None else self.values
-
-
 class Producer:
     """The envelope fields that all records of a producer share, checked once for all of them."""
 
@@ -146,8 +136,8 @@ class Producer:
 
     def build_alike(
         self, record: Mapping[str, Column], name: str, values: Mapping[str, Column], count: int
-    ) -> list[Envelope] | None:
-        """Build many envelopes of one kind as `build` builds each, but ten times as fast.
+    ) -> Block | None:
+        """Build many envelopes of one kind, each as `build` builds it.
 
         None where one of them may not fit: then each has to be looked at.
         """
@@ -158,26 +148,9 @@ class Producer:
         fields_ = _checked_columns(kind, values, ())
         if own is None or fields_ is None:
             return None
-        first = own["first_sequence"].of(count)
-        last = own["last_sequence"].of(count)
-        if first != last:
+        if own.pop("last_sequence").of(count) != own["first_sequence"].of(count):
             return None
-        rest = (own[field].of(count) for field in ("attempt", "rank", "wall", "monotonic"))
-        return [
-            Envelope(
-                first_sequence=sequence,
-                last_sequence=sequence,
-                attempt=attempt,
-                rank=rank,
-                wall=wall,
-                monotonic=monotonic,
-                event=event,
-                **self._checked,
-            )
-            for sequence, attempt, rank, wall, monotonic, event in zip(
-                first, *rest, _events(kind, fields_, count), strict=True
-            )
-        ]
+        return Block(producer=self._checked, kind=kind, count=count, record=own, fields=fields_)
 
 
 _OTHER_FIELDS = (*RECORD_FIELDS, "wall")
@@ -348,6 +321,10 @@ def _checked_column(name: str, rule: _Rule, column: Column) -> Column | None:
     values = column.values
     if values is None:
         return Column(_value(name, rule.spec, column.constant), None)
+    if not isinstance(values, list):
+        lowest, highest = int(values.min()), int(values.max())
+        fits = rule.kind is int and rule.lowest <= lowest and highest <= _HIGHEST
+        return column if fits else None
     if set(map(type, values)) != {rule.kind}:
         return None
     if rule.kind is int:
@@ -359,19 +336,6 @@ def _checked_column(name: str, rule: _Rule, column: Column) -> Column | None:
     else:
         fits = rule.kind is bool
     return column if fits else None
-
-
-def _events(kind: type[Event], columns: Mapping[str, Column], count: int) -> list[Event]:
-    constant = {name: column.constant for name, column in columns.items() if column.values is None}
-    varying = {name: column.values for name, column in columns.items() if column.values is not None}
-    if not varying:
-        return [kind(**constant)] * count
-    if len(varying) == 1:
-        ((name, values),) = varying.items()
-        return [kind(**{name: value}, **constant) for value in values]
-    names = tuple(varying)
-    rows = zip(*varying.values(), strict=True)
-    return [kind(**dict(zip(names, row, strict=True)), **constant) for row in rows]
 
 
 def _rules(declaration: type, only: tuple[str, ...]) -> tuple[_Rule, ...]:

@@ -23,7 +23,7 @@ def clock() -> int:
 
 
 def decoded(*envelopes: Envelope) -> Decoded:
-    return Decoded(envelopes=envelopes, quarantined=[], size=1)
+    return Decoded(parts=envelopes, quarantined=[], size=1)
 
 
 class HeldStore:
@@ -44,7 +44,7 @@ class HeldStore:
         if self.refuses in batch:
             raise RuntimeError("this one cannot be stored")
         self.batches.append(batch)
-        return Appended(envelopes=batch, num_stored=len(batch), num_duplicate=0, num_quarantined=0)
+        return Appended(parts=batch, num_stored=len(batch), num_duplicate=0, num_quarantined=0)
 
 
 @pytest.fixture
@@ -58,7 +58,7 @@ def test_an_acknowledged_request_is_stored_and_published(store: EventStore) -> N
     published: list[Envelope] = []
     committer = Committer(store, SETTINGS, published.extend, clock)
     request = Decoded(
-        envelopes=[steps(1, 10)],
+        parts=[steps(1, 10)],
         quarantined=[Quarantined(received=1, reason="unknown", raw="{}")],
         size=1,
         num_refused=2,

@@ -349,7 +349,7 @@ def test_no_body_breaks_the_decoder(content: bytes, content_type: str) -> None:
 
 def test_the_answer_tells_how_many_records_were_not_taken_and_why() -> None:
     decoded = Decoded(
-        envelopes=[],
+        parts=[],
         quarantined=[Quarantined(received=1, reason="unknown event 'x'", raw="{}")] * 2,
         size=1,
         num_refused=3,

@@ -266,7 +266,7 @@ def test_every_counter_is_there_before_the_first_request(collector: Collecting) 
 def test_a_token_for_one_run_cannot_write_to_another() -> None:
     access = Access(scopes=frozenset(["ingest"]), name="ci", run="llama*")
     decoded = Decoded(
-        envelopes=[steps(1, 5), steps(1, 5, run="gpt-1")], quarantined=(), size=1, num_refused=1
+        parts=[steps(1, 5), steps(1, 5, run="gpt-1")], quarantined=(), size=1, num_refused=1
     )
     found = allowed(decoded, access)
     assert (found.envelopes, found.num_refused) == ([steps(1, 5)], 2)
