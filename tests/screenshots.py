@@ -36,7 +36,7 @@ def shots(endpoint: str) -> Iterator[Shot]:
     with httpx.Client(base_url=f"{endpoint}/api/v1", trust_env=False, timeout=60) as client:
         runs = client.get("/runs", params={"limit": 1000}).json()["runs"]
         incidents = client.get("/incidents", params={"limit": 1000}).json()["incidents"]
-        nodes = client.get("/nodes").json()["nodes"]
+        nodes = client.get("/nodes").raise_for_status().json()["nodes"]
     live = [run for run in runs if run["state"] == "running"]
     ended = max((run for run in runs if run not in live), key=lambda run: run["attempts"])
     yield Shot(name="fleet", path="/")

@@ -117,7 +117,7 @@ def _filled(event: Event, furniture: Furniture, size: int) -> Event:
                 event,
                 loss=1.7 + 9.0 * exp(-last / 3_000) + wave,
                 samples=last * 512,
-                longest=round(event.step_time * 1.7 / event.num_steps),
+                longest=round(event.duration * 1.7 / event.num_steps),
                 longest_step=event.first_step + event.num_steps // 3,
             )
     return event

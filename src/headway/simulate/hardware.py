@@ -66,7 +66,7 @@ def hardware(
     `faults` are (time, node, index of the GPU, Xid) that ended a run; others are added. Times are
     UTC ns.
     """
-    told = [
+    told: list[tuple[int, str, Event]] = [
         (start + index, node, present)
         for node in nodes
         for index, present in enumerate(_present(node))

@@ -56,7 +56,7 @@ def place(
     found = []
     for index in range(live):
         cluster = clusters[index % len(clusters)]
-        start = now - random.randrange(20, 70) * HOUR
+        start = now - random.randrange(9, 40) * HOUR
         found.append(_placed(random, cluster, names, busy, worn, start, now, live=True))
     for _ in range(runs - live):
         cluster = random.choices(clusters, [cluster.share for cluster in clusters])[0]
