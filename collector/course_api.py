@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from headway.collector import schemas
 from headway.collector.endpoint import Answer, Asked, BadQuestion, Endpoint
 from headway.collector.run_api import OneRun
+from headway.collector.run_ledger import Snapshot
 from headway.collector.schemas import FLAG, INTEGER, NUMBER, TEXT, list_of, object_of, optional
 from headway.collector.service import Service
 from headway.course.comparison import Figure, Span, compared
@@ -14,6 +15,8 @@ from headway.course.configuration import UNITS, changed, configurations, setting
 from headway.course.pace import Pace, pace
 from headway.course.rank_lanes import rank_lanes, run_lengths
 
+_SHORTEST, _LONGEST = 1_000_000_000, 30_000_000_000
+"""How old, in ns, the rows of a live run may be: one column, but within these bounds."""
 MOST_PAIRS = 200_000
 """Most pairs of length and code of an answer; with more, the columns are made wider."""
 
@@ -98,7 +101,19 @@ def run_ranks(service: Service, asked: RankRows) -> Answer:
             ],
         }
 
-    return Answer(content=content, version=snapshot.version)
+    return Answer(content=content, version=_version(snapshot, asked))
+
+
+def _version(snapshot: Snapshot, asked: RankRows) -> str:
+    """Return a version that changes no more often than a new column of a live run is worth.
+
+    A thousand ranks take seconds to read, and a column of a day's run is longer than a minute.
+    """
+    if not snapshot.report["provisional"]:
+        return snapshot.version
+    start = snapshot.report["start"] if asked.start is None else asked.start
+    column = max(snapshot.report["as_of"] - start, 0) // asked.columns
+    return f"live-{snapshot.report['as_of'] // min(max(column, _SHORTEST), _LONGEST)}"
 
 
 def run_pace(service: Service, asked: PaceColumns) -> Answer:
@@ -110,6 +125,7 @@ def run_pace(service: Service, asked: PaceColumns) -> Answer:
         configured = snapshot.ledger.book.configured
         found = pace(snapshot.ledger, asked.columns, asked.start, asked.end)
         return {
+            "as_of": snapshot.report["as_of"],
             "tokens_per_step": None if configured is None else configured.tokens_per_step,
             "columns": [_column(one) for one in found],
         }
@@ -122,6 +138,7 @@ def run_configuration(service: Service, asked: OneRun) -> Answer:
     snapshot = service.ledgers.snapshot(asked.run)
     return Answer(
         content=lambda: {
+            "as_of": snapshot.report["as_of"],
             "units": dict(UNITS),
             "attempts": [asdict(one) for one in configurations(snapshot.ledger)],
         },
@@ -136,6 +153,7 @@ def run_comparison(service: Service, asked: TwoRuns) -> Answer:
     def content() -> dict[str, Any]:
         settings = [settings_of(snapshot.ledger) for snapshot in (other, one)]
         return {
+            "as_of": min(one.report["as_of"], other.report["as_of"]),
             "run": one.report["run"],
             "other": other.report["run"],
             "figures": [_figure(found) for found in compared(one.report, other.report)],
@@ -193,6 +211,7 @@ ENDPOINTS = (
         path=f"{_RUN}/pace",
         handler=run_pace,
         result=object_of(
+            as_of=INTEGER,
             tokens_per_step=optional(INTEGER),
             columns=list_of(schemas.both(schemas.of(Pace), object_of(steps_per_second=NUMBER))),
         ),
@@ -202,6 +221,7 @@ ENDPOINTS = (
         path=f"{_RUN}/configuration",
         handler=run_configuration,
         result=object_of(
+            as_of=INTEGER,
             units=schemas.map_of(TEXT),
             attempts=list_of(
                 object_of(
@@ -219,6 +239,7 @@ ENDPOINTS = (
         path=f"{_RUN}/comparison",
         handler=run_comparison,
         result=object_of(
+            as_of=INTEGER,
             run=TEXT,
             other=TEXT,
             figures=list_of(

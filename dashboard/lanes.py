@@ -3,7 +3,7 @@
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 Interval = Mapping[str, Any]
 
@@ -26,6 +26,30 @@ def in_rows(attempts: Sequence[Mapping[str, Any]], intervals: Sequence[Interval]
             interval = {**interval, "attempt": attempts[index]["attempt"]}
         placed.append(interval)
     return placed
+
+
+T = TypeVar("T")
+
+
+def thinned(items: Sequence[T], most: int) -> Sequence[T]:
+    """Return at most so many items, evenly chosen, first and last included."""
+    if len(items) <= most:
+        return items
+    return [items[(len(items) - 1) * place // (most - 1)] for place in range(most)]
+
+
+def highest(corners: Sequence[tuple[int, int]], most: int) -> list[tuple[int, int]]:
+    """Return corners (time, value), the highest of each slot of time where there are too many."""
+    if len(corners) <= most:
+        return list(corners)
+    first, slots = corners[0][0], most // 2
+    width = max(-(-(corners[-1][0] - first + 1) // slots), 1)
+    found: dict[int, tuple[int, int]] = {}
+    for time, value in corners:
+        slot = (time - first) // width
+        if slot not in found or value > found[slot][1]:
+            found[slot] = time, value
+    return list(found.values())
 
 
 def drawn(intervals: Sequence[Interval], most: int = _MOST_BARS) -> list[Interval]:

@@ -41,6 +41,10 @@ STYLE = f"""<style>
   outline: 1px solid {EDGE}; border-radius: 2px; }}
 [data-testid="stCaptionContainer"] {{ color: inherit; opacity: 0.78; }}
 .hw-lead {{ font-size: 1.1rem; line-height: 1.5; max-width: 60rem; margin: 0; }}
+[class*="st-key-stats"] [data-testid="stMetricDelta"] * {{ white-space: normal; }}
+.hw-facts {{ display: flex; flex-wrap: wrap; gap: 0.2rem 1.2rem; font-size: 0.9rem; margin: 0;
+  overflow-wrap: anywhere; }}
+.hw-facts a {{ color: inherit; text-decoration: underline; text-underline-offset: 3px; }}
 .hw-age {{ font-size: 0.85rem; opacity: 0.78; margin: 0; }}
 .hw-age::before {{ content: ""; display: inline-block; width: 0.55rem; height: 0.55rem;
   border-radius: 50%; margin-right: 0.45rem; background: {NEUTRAL}; }}
@@ -175,6 +179,11 @@ def notice(sentence: str, next_step: str) -> str:
         f'<div class="hw-notice" role="status"><p><b>{escape(words)}</b></p>'
         f"<p>{escape(next_step)}</p></div>"
     )
+
+
+def facts(cells: Sequence[Cell]) -> str:
+    """Return short facts and links side by side."""
+    return f'<p class="hw-facts">{"".join(f"<span>{_html(cell)}</span>" for cell in cells)}</p>'
 
 
 def _html(cell: Cell) -> str:

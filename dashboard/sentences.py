@@ -5,7 +5,7 @@ from datetime import tzinfo
 from typing import Any
 
 from headway import metrics
-from headway.wording import count, counted, duration, percent, ratio_range, when
+from headway.wording import UNKNOWN, count, counted, duration, percent, plain, ratio_range, when
 
 Report = Mapping[str, Any]
 
@@ -58,15 +58,40 @@ def definition(report: Report, ratio: str) -> str:
     return text
 
 
-def data_age(report: Report, now: int, refresh: float, zone: tzinfo) -> str:
-    """Return how old the numbers are and whether they still change."""
+def state(report: Report, zone: tzinfo) -> str:
+    """Return whether a run goes on, since when, and whether its numbers may still change."""
     if report["end"] is not None and not report["provisional"]:
-        return f"Ended {when(report['end'], zone)}; these numbers are final."
-    age = duration(max(0, now - report["as_of"]) // _SECOND * _SECOND)
-    return (
-        f"As of {when(report['as_of'], zone)}, {age} old; provisional, "
-        f"refreshed every {refresh:g} s."
-    )
+        return (
+            f"{plain(report['state']).capitalize()} at {when(report['end'], zone)}; these numbers "
+            "are final."
+        )
+    return f"{plain(report['state']).capitalize()}. Began {when(report['start'], zone)}."
+
+
+def arrival(report: Report, now: int) -> tuple[str, str]:
+    """Return the time that is left until the target step, and what bounds it or why it is unknown.
+
+    Of a run that has ended, the time it took.
+    """
+    if report["end"] is not None:
+        return duration(report["elapsed_ns"]), f"{_pace(report)} lasting steps per hour"
+    found = report["arrival"]
+    if found is None:
+        return UNKNOWN, "record target_step"
+    if not found["steps_left"]:
+        return "reached", "every step is done"
+    if found["low"] is None:
+        return UNKNOWN, "no lasting step yet"
+    left = duration(max(found["low"] - now, 0))
+    if found["high"] is None:
+        return left, "or longer: stopped of late"
+    last = duration(max(found["high"] - now, 0))
+    return left, "at a steady rate" if left == last else f"up to {last}"
+
+
+def _pace(report: Report) -> str:
+    elapsed, surviving = report["elapsed_ns"], report["steps"]["surviving"]
+    return UNKNOWN if not elapsed else count(round(surviving * 3_600 * _SECOND / elapsed))
 
 
 def progress(report: Report) -> str:
@@ -75,6 +100,13 @@ def progress(report: Report) -> str:
     if steps["target"] is None:
         return count(steps["highest"])
     return f"{count(steps['highest'])} of {count(steps['target'])}"
+
+
+def beside_highest_step(report: Report) -> str:
+    """Return what belongs beside the highest step: the target, and steps done again."""
+    steps = report["steps"]
+    again = f"{count(steps['rework'])} done again"
+    return again if steps["target"] is None else f"of {count(steps['target'])}, {again}"
 
 
 def checkpoint(report: Report) -> str:

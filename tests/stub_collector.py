@@ -34,6 +34,7 @@ def application(samples: Sequence[Sample]) -> Starlette:
             "report": one.report,
             "intervals": {"intervals": one.intervals},
             "steps": {"points": one.points},
+            "pace": {"as_of": one.report["as_of"], "tokens_per_step": None, "columns": []},
         }
         return JSONResponse(answers[request.path_params["part"]])
 

@@ -53,6 +53,9 @@ def attempts_lane(report: Report, intervals: Sequence[Interval], zone: tzinfo) -
         fixedrange=True,
     )
     time_axis(figure, report, zone)
+    if len(attempts) < len(report["attempt_list"]):
+        last = report["as_of"] if report["end"] is None else report["end"]
+        figure.update_xaxes(range=[local(attempts[0]["start"], zone), local(last, zone)])
     return figure
 
 

@@ -8,13 +8,18 @@ from typing import Any
 import plotly.graph_objects as go  # type: ignore[import-untyped]  # it ships no types
 
 from headway import metrics
+from headway.dashboard.figures.marks import mark_incidents
 from headway.dashboard.figures.style import Report, local, styled, time_axis, unit_of
+from headway.dashboard.lanes import highest
 from headway.wording import duration
+
+MOST_CORNERS = 300
+"""Beyond, the teeth of a saw would be narrower than a pixel."""
 
 
 def checkpoint_freshness(report: Report, zone: tzinfo) -> go.Figure:
     """Return the age of the newest durable checkpoint over time: a saw tooth, low is good."""
-    corners = freshness(report)
+    corners = highest(freshness(report), MOST_CORNERS)
     unit, suffix = unit_of(max((age for _, age in corners), default=0))
     figure = go.Figure(
         go.Scatter(
@@ -23,10 +28,11 @@ def checkpoint_freshness(report: Report, zone: tzinfo) -> go.Figure:
             mode="lines",
             line={"color": metrics.category("checkpoint_save").colour, "width": 2},
             hovertext=[duration(age) for _, age in corners],
-            hovertemplate="%{hovertext} old<br>%{x|%H:%M:%S}<extra></extra>",
+            hovertemplate="%{hovertext} old<br>%{x|%b %d %H:%M:%S}<extra></extra>",
         )
     )
     styled(figure, 260)
+    mark_incidents(figure, report["incidents"], zone)
     figure.update_yaxes(title="Age", ticksuffix=f" {suffix}", rangemode="tozero", fixedrange=True)
     time_axis(figure, report, zone)
     return figure

@@ -7,6 +7,8 @@ from headway.dashboard.figures.style import Report, styled
 from headway.dashboard.palette import EDGE
 from headway.wording import counted, duration
 
+_MANY = 60
+
 
 def rollback_distance(report: Report) -> go.Figure:
     """Return the steps that each incident threw away, as far as that is known."""
@@ -24,7 +26,10 @@ def rollback_distance(report: Report) -> go.Figure:
             hovertemplate="%{hovertext}<extra></extra>",
         )
     )
-    styled(figure, 260, bargap=0.5)
-    figure.update_xaxes(title="Incident", type="category", fixedrange=True)
+    many = len(incidents) > _MANY
+    styled(figure, 260, bargap=0 if many else 0.5)
+    if many:
+        figure.update_traces(marker_line_width=0)
+    figure.update_xaxes(title="Incident", type="category", fixedrange=True, nticks=20, tickangle=0)
     figure.update_yaxes(title="Steps", tickformat=",d", rangemode="tozero", fixedrange=True)
     return figure

@@ -1,5 +1,6 @@
 """Completed steps over time."""
 
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from datetime import tzinfo
 from typing import Any
@@ -7,9 +8,15 @@ from typing import Any
 import plotly.graph_objects as go  # type: ignore[import-untyped]  # it ships no types
 
 from headway import metrics
-from headway.dashboard.figures.checkpoints import durable
+from headway.dashboard.figures.checkpoints import MOST_CORNERS, durable
+from headway.dashboard.figures.marks import MOST, mark_incidents
 from headway.dashboard.figures.style import Report, local, styled, time_axis
+from headway.dashboard.lanes import highest, thinned
 from headway.wording import counted, duration
+
+_MOST_CHECKPOINTS = 500
+_MANY = 80
+"""Marks beyond which each is drawn small, so that the line stays visible."""
 
 
 def steps_over_time(report: Report, points: Sequence[Mapping[str, Any]], zone: tzinfo) -> go.Figure:
@@ -22,9 +29,9 @@ def steps_over_time(report: Report, points: Sequence[Mapping[str, Any]], zone: t
         y=[step for _, step in line],
         mode="lines",
         line={"color": metrics.category("productive").colour, "width": 2},
-        hovertemplate="Step %{y:,}<br>%{x|%H:%M:%S}<extra></extra>",
+        hovertemplate="Step %{y:,}<br>%{x|%b %d %H:%M:%S}<extra></extra>",
     )
-    held = durable(report)
+    held = thinned(durable(report), _MOST_CHECKPOINTS)
     figure.add_scatter(
         name="Durable checkpoint",
         x=[local(one["durable_since"], zone) for one in held],
@@ -33,7 +40,7 @@ def steps_over_time(report: Report, points: Sequence[Mapping[str, Any]], zone: t
         cliponaxis=False,
         marker={
             "symbol": "diamond",
-            "size": 8,
+            "size": 8 if len(held) <= _MANY else 4,
             "color": metrics.category("checkpoint_save").colour,
         },
         hovertext=[
@@ -43,16 +50,17 @@ def steps_over_time(report: Report, points: Sequence[Mapping[str, Any]], zone: t
         ],
         hovertemplate="%{hovertext}<extra></extra>",
     )
-    incidents = report["incidents"]
+    incidents = report["incidents"][-MOST:]
+    times = [point["time"] for point in points]
     figure.add_scatter(
         name="Incident",
         x=[local(one["opened"], zone) for one in incidents],
-        y=[_step_at(points, one["opened"]) for one in incidents],
+        y=[_step_at(points, times, one["opened"]) for one in incidents],
         mode="markers",
         cliponaxis=False,
         marker={
             "symbol": "x",
-            "size": 9,
+            "size": 9 if len(incidents) <= _MANY else 4,
             "color": metrics.category("rolled_back").colour,
         },
         hovertext=[
@@ -88,6 +96,55 @@ def curve(report: Report, points: Sequence[Mapping[str, Any]]) -> list[tuple[int
     return corners
 
 
-def _step_at(points: Sequence[Mapping[str, Any]], time: int) -> int:
-    before = [point["step"] for point in points if point["time"] <= time]
-    return int(before[-1]) if before else 0
+def steps_at_risk(report: Report, points: Sequence[Mapping[str, Any]]) -> list[tuple[int, int]]:
+    """Return the corners (time, steps) of the steps that a failure would lose at each time.
+
+    A curve over (0, 0) (30, 30) with a checkpoint of step 20 complete at 25 gives (0, 0) (25, 25)
+    (25, 5) (30, 10).
+    """
+    held = sorted(durable(report), key=lambda one: one["durable_since"])
+    corners = curve(report, points)
+    found: list[tuple[int, int]] = []
+    newest = place = 0
+    for number, (time, step) in enumerate(corners):
+        while place < len(held) and held[place]["durable_since"] <= time:
+            moment = held[place]["durable_since"]
+            reached = _between(corners[max(number - 1, 0)], (time, step), moment)
+            found.append((moment, max(reached - newest, 0)))
+            newest = max(newest, held[place]["step"])
+            found.append((moment, max(reached - newest, 0)))
+            place += 1
+        found.append((time, max(step - newest, 0)))
+    return found
+
+
+def _between(one: tuple[int, int], other: tuple[int, int], time: int) -> int:
+    """Return the step at a time between two corners."""
+    if other[0] <= one[0]:
+        return other[1]
+    share = min(max(time - one[0], 0), other[0] - one[0])
+    return one[1] + (other[1] - one[1]) * share // (other[0] - one[0])
+
+
+def risk_over_time(report: Report, points: Sequence[Mapping[str, Any]], zone: tzinfo) -> go.Figure:
+    """Return the steps that a failure would have lost over time: low is good."""
+    corners = highest(steps_at_risk(report, points), MOST_CORNERS)
+    figure = go.Figure(
+        go.Scatter(
+            x=[local(time, zone) for time, _ in corners],
+            y=[steps for _, steps in corners],
+            mode="lines",
+            line={"color": metrics.category("rolled_back").colour, "width": 2},
+            hovertemplate="%{y:,} steps at risk<br>%{x|%b %d %H:%M:%S}<extra></extra>",
+        )
+    )
+    styled(figure, 260)
+    figure.update_yaxes(title="Steps", tickformat=",d", rangemode="tozero", fixedrange=True)
+    mark_incidents(figure, report["incidents"], zone)
+    time_axis(figure, report, zone)
+    return figure
+
+
+def _step_at(points: Sequence[Mapping[str, Any]], times: Sequence[int], time: int) -> int:
+    place = bisect_right(times, time)
+    return int(points[place - 1]["step"]) if place else 0

@@ -52,8 +52,10 @@ def three_runs(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         yield
 
 
-def _open(page: Any, run: str | None = None) -> AppTest:
+def _open(page: Any, run: str | None = None, view: str | None = None) -> AppTest:
     at = AppTest.from_function(page, default_timeout=30)
+    if view is not None:
+        at.query_params["view"] = view
     if run is not None:
         at.query_params["run"] = run
     at.run()
@@ -67,6 +69,10 @@ def _metrics(at: AppTest) -> dict[str, str]:
 
 def _html(at: AppTest) -> str:
     return "\n".join(element.proto.body for element in at.get("html"))
+
+
+def _captions(at: AppTest) -> str:
+    return " ".join(caption.value for caption in at.caption)
 
 
 def _figure(at: AppTest, index: int) -> dict[str, Any]:
@@ -105,7 +111,7 @@ def test_an_incident_without_a_suspect_or_a_known_rollback_says_so_and_a_node_al
     run = dataclasses.replace(ENDED, report=ENDED.report | {"incidents": told})
     with collector([run]) as address:
         _served(monkeypatch, address)
-        cells = re.findall(r"<td[^>]*>([^<]*)", _html(_open(_run)))
+        cells = re.findall(r"<td[^>]*>([^<]*)", _html(_open(_run, view="Incidents")))
 
     assert {"none", "node-7", "unknown"} <= set(cells)
     assert "unknown steps" not in cells
@@ -140,12 +146,11 @@ def at_text(at: AppTest) -> str:
 
 @pytest.mark.usefixtures("three_runs")
 def test_a_live_run_has_an_age_and_an_ended_one_is_final() -> None:
-    live = " ".join(caption.value for caption in _open(_run, LIVE.report["run"]).caption)
-    ended = " ".join(caption.value for caption in _open(_run, ENDED.report["run"]).caption)
+    live, ended = _open(_run, LIVE.report["run"]), _open(_run, ENDED.report["run"])
 
-    assert "Running." in live
-    assert "refreshed every 5 s" in live
-    assert "these numbers are final" in ended
+    assert "Running." in _captions(live)
+    assert "Looks again every 5 s" in _html(live)
+    assert "these numbers are final" in _captions(ended)
 
 
 @pytest.mark.usefixtures("three_runs")

@@ -2,6 +2,8 @@
 
 from datetime import UTC
 
+import pytest
+
 from headway.dashboard import sentences
 from headway.wording import duration, percent, ratio_range
 from sample_run import SECOND, sample
@@ -52,13 +54,46 @@ def test_a_goodput_shows_its_terms_and_formula() -> None:
     assert "Formula: productive / elapsed." in sentences.definition(report, "training_goodput")
 
 
-def test_numbers_of_a_live_run_have_an_age_and_those_of_an_ended_run_are_final() -> None:
+def test_a_live_run_says_since_when_it_runs_and_an_ended_one_that_its_numbers_are_final() -> None:
     live, ended = sample(live=True).report, sample().report
 
-    text = sentences.data_age(live, live["as_of"] + 3 * SECOND, 5.0, UTC)
+    assert sentences.state(live, UTC).startswith("Running. Began 2025-")
+    assert sentences.state(ended, UTC).endswith("these numbers are final.")
 
-    assert "3.0 s old; provisional, refreshed every 5 s." in text
-    assert sentences.data_age(ended, 0, 5.0, UTC).endswith("these numbers are final.")
+
+@pytest.mark.parametrize(
+    ("arrival", "expected"),
+    [
+        (None, ("unknown", "record target_step")),
+        ({"low": 60, "high": 60, "steps_left": 0}, ("reached", "every step is done")),
+        ({"low": None, "high": None, "steps_left": 9}, ("unknown", "no lasting step yet")),
+        ({"low": 60, "high": None, "steps_left": 9}, ("50 s", "or longer: stopped of late")),
+        ({"low": 60, "high": 60, "steps_left": 9}, ("50 s", "at a steady rate")),
+        ({"low": 60, "high": 130, "steps_left": 9}, ("50 s", "up to 2 min 0 s")),
+        ({"low": 5, "high": 130, "steps_left": 9}, ("0 s", "up to 2 min 0 s")),
+    ],
+)
+def test_the_time_to_the_target_is_told_with_its_bounds_or_what_it_needs(
+    arrival: dict[str, int | None] | None, expected: tuple[str, str]
+) -> None:
+    if arrival is not None:
+        arrival = {
+            name: value * SECOND if value is not None and name != "steps_left" else value
+            for name, value in arrival.items()
+        }
+    report = sample(live=True).report | {"arrival": arrival}
+
+    assert sentences.arrival(report, 10 * SECOND) == expected
+
+
+def test_of_an_ended_run_the_time_it_took_is_told_with_its_rate() -> None:
+    report = sample().report
+
+    took, rate = sentences.arrival(report, 0)
+
+    assert took == duration(report["elapsed_ns"])
+    steps = report["steps"]["surviving"] * 3_600 * SECOND / report["elapsed_ns"]
+    assert rate == f"{round(steps):,} lasting steps per hour"
 
 
 def test_a_run_without_a_durable_checkpoint_says_what_a_failure_would_cost() -> None:

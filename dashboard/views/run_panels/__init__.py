@@ -1,0 +1,1 @@
+"""The parts of the Run page, one module per tab."""

@@ -1,0 +1,138 @@
+"""The tab on settings: what an attempt was configured with, what changed, and its limits."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import streamlit as st
+
+from headway.dashboard import markup, numbers, source
+from headway.dashboard.figures.style import Report
+from headway.dashboard.source import RunData
+from headway.wording import UNKNOWN, count, duration, percent, plain
+
+_NEAR = 0.8
+_MOST = 200
+_RECORD = (
+    "No settings were recorded. Record a RunConfigured event once an attempt has begun: "
+    "`recorder.record(RunConfigured(target_step=..., options={...}, links={...}))`."
+)
+
+
+def show(data: RunData) -> None:
+    """Show the settings of one attempt."""
+    report = data.report
+    _configuration(report)
+    _timeouts(report)
+
+
+def setting_name(field: str, name: str | None) -> str:
+    """Return what a setting is called: `options: learning rate`."""
+    return plain(field).capitalize() if name is None else f"{plain(field).capitalize()}: {name}"
+
+
+def setting_value(field: str, value: Any, units: Mapping[str, str]) -> str:
+    """Return the value of a setting as people read it."""
+    if value is None:
+        return ""
+    if isinstance(value, list):
+        return ", ".join(map(str, value))
+    unit = units.get(field)
+    if unit == "ns" and isinstance(value, int):
+        return duration(value)
+    if isinstance(value, float):
+        text = f"{value:.12g}"
+    else:
+        text = count(value) if type(value) is int else str(value)
+    return f"{text} {unit}" if unit else text
+
+
+def _configuration(report: Report) -> None:
+    answer = source.answer("runs/{run}/configuration", run=report["run"])
+    attempts, units = answer["attempts"], answer["units"]
+    numbers.heading(
+        "Settings",
+        "What one attempt told of itself, and what it took over from the attempt before. Secrets "
+        "are masked before they are stored.",
+        source.query("runs/{run}/configuration", run=report["run"]),
+        key="settings",
+    )
+    if not attempts:
+        st.caption("No attempt has been seen yet.")
+        return
+    numbered = {str(one["number"]): one for one in reversed(attempts)}
+    chosen = st.selectbox(
+        "Attempt",
+        list(numbered),
+        key="attempt",
+        bind="query-params",
+        format_func=lambda number: _attempt(numbered[number]),
+        width=320,
+    )
+    one = numbered[chosen]
+    if not any(item["told"] for item in attempts):
+        st.caption(_RECORD)
+    if one["number"] > attempts[0]["number"]:
+        st.subheader(f"Changed since attempt {one['number'] - 1}", anchor=False)
+        if one["changes"]:
+            st.html(changes(one["changes"], units, "Before", "After"))
+        else:
+            st.caption("Nothing that was recorded.")
+    rows = [
+        (
+            setting_name(item["field"], item["name"]),
+            setting_value(item["field"], item["value"], units),
+        )
+        for item in one["settings"][:_MOST]
+    ]
+    with st.expander("All settings of this attempt", expanded=not one["changes"]):
+        st.html(markup.table("Settings", ("Setting", "Value"), rows, wide=(1,), narrow=True))
+        if len(one["settings"]) > len(rows):
+            st.caption(f"The first {len(rows)} of {count(len(one['settings']))}.")
+
+
+def _attempt(one: Mapping[str, Any]) -> str:
+    changed = len(one["changes"])
+    return f"Attempt {one['number']}" + (f", {count(changed)} changed" if changed else "")
+
+
+def changes(
+    found: Sequence[Mapping[str, Any]], units: Mapping[str, str], before: str, after: str
+) -> str:
+    """Return a table of settings that differ."""
+    rows = [
+        (
+            setting_name(one["field"], one["name"]),
+            setting_value(one["field"], one["before"], units),
+            setting_value(one["field"], one["after"], units),
+        )
+        for one in found[:_MOST]
+    ]
+    return markup.table("Changes", ("Setting", before, after), rows, wide=(1, 2))
+
+
+def _timeouts(report: Report) -> None:
+    numbers.heading(
+        "Longest phases against timeouts",
+        "The longest time each phase took, beside the configured timeouts that watch it. Near "
+        "100 % a rank is about to be killed while nothing is wrong with it. Some timeouts watch "
+        "only a part of a phase, so the share is an upper bound.",
+        source.query("runs/{run}/report", run=report["run"]),
+        key="timeouts",
+    )
+    if not report["longest_phases"]:
+        st.caption("No phase has ended yet.")
+        return
+    rows = [
+        (
+            plain(one["phase"]),
+            duration(one["longest_ns"]),
+            f"rank {one['rank']}",
+            plain(one["timeout"] or "none recorded"),
+            UNKNOWN if one["timeout_ns"] is None else duration(one["timeout_ns"]),
+            UNKNOWN if one["ratio"] is None else percent(one["ratio"]),
+            "near" if (one["ratio"] or 0.0) >= _NEAR else "",
+        )
+        for one in sorted(report["longest_phases"], key=lambda item: -(item["ratio"] or 0.0))
+    ]
+    columns = ("Phase", "#Longest", "Seen on", "Timeout", "#Limit", "#Share", "")
+    st.html(markup.table("Longest phases", columns, rows))
