@@ -153,6 +153,9 @@ class Observer:
 
     def _tell_ends(self, final: bool) -> None:
         now = time.monotonic_ns()
+        for process in self._untold:
+            if process.ended is not None and self._may_be_killed(process):
+                self._oom.died(process.process_id, process.counter, process.ended)
         for process in list(self._untold):
             if process.ended is None:
                 continue
@@ -170,6 +173,12 @@ class Observer:
                 event = _exit(process_id, code, self._by(process_id, code, at))
                 self._tell.event(event, at, rank)
             self._news.unknown.clear()
+
+    def _may_be_killed(self, process: RankProcess) -> bool:
+        """Return whether a process died by SIGKILL for a reason that nobody told."""
+        if process.code is None:
+            return not process.closed
+        return process.code == -signal.SIGKILL and not self._news.closed(process.process_id)
 
     def _tell_end(self, process: RankProcess, ended: int) -> None:
         self._files.of(process)

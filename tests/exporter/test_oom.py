@@ -84,6 +84,52 @@ def test_two_kills_at_once_explain_two_deaths(tmp_path: Path) -> None:
     assert [evidence.explains(pid, path, 10 * SECOND) for pid in (1, 2, 3)] == [True, True, False]
 
 
+@pytest.mark.parametrize("first", [7, 8])
+def test_of_two_deaths_at_once_a_counter_that_rose_by_one_explains_none(
+    tmp_path: Path, first: int
+) -> None:
+    path = count(tmp_path / "memory.events", V2, 0)
+    evidence = OomEvidence()
+    for process_id in (7, 8):
+        evidence.watch(process_id, path)
+    evidence.look(9 * SECOND)
+    for process_id in (7, 8):
+        evidence.died(process_id, path, 10 * SECOND + process_id)
+    count(path, V2, 1)
+    evidence.look(11 * SECOND)
+    asked = (first, 15 - first)
+    assert [evidence.explains(pid, path, 10 * SECOND + pid) for pid in asked] == [False, False]
+
+
+def test_a_death_before_the_last_look_that_saw_no_kill_is_no_rival(tmp_path: Path) -> None:
+    path = count(tmp_path / "memory.events", V2, 0)
+    evidence = OomEvidence()
+    for process_id in (7, 8):
+        evidence.watch(process_id, path)
+    evidence.died(7, path, 9 * SECOND)
+    evidence.look(10 * SECOND)
+    evidence.died(8, path, 10 * SECOND + 1)
+    count(path, V2, 1)
+    evidence.look(11 * SECOND)
+    assert not evidence.explains(7, path, 9 * SECOND)
+    assert evidence.explains(8, path, 10 * SECOND + 1)
+
+
+def test_of_two_deaths_at_once_the_one_that_the_kernel_names_leaves_the_other_unknown(
+    tmp_path: Path,
+) -> None:
+    path = count(tmp_path / "memory.events", V2, 0)
+    evidence = OomEvidence()
+    for process_id in (7, 8):
+        evidence.watch(process_id, path)
+        evidence.died(process_id, path, 10 * SECOND)
+    count(path, V2, 1)
+    evidence.look(10 * SECOND)
+    evidence.logged(OomKill(process_id=8, name="python3"), 10 * SECOND)
+    assert not evidence.explains(7, path, 10 * SECOND)
+    assert evidence.explains(8, path, 10 * SECOND)
+
+
 def test_what_was_counted_before_explains_nothing(tmp_path: Path) -> None:
     path = count(tmp_path / "memory.events", V2, 5)
     evidence = OomEvidence()

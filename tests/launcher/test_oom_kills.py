@@ -109,6 +109,27 @@ def test_a_kill_without_a_word_of_the_kernel_stays_unknown(tmp_path: Path) -> No
     assert told(tmp_path / "spool") == {0: (9, "unknown", []), 1: (9, "unknown", [])}
 
 
+def test_of_two_that_die_at_once_none_is_taken_for_the_one_that_lacked_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without the kernel's log a counter tells of one kill and not whose: it may be left open."""
+    monkeypatch.setenv("PYTHONPATH", surroundings()["PYTHONPATH"])
+    try:
+        limit = MemoryLimit(f"headway-test-{os.getpid()}-both")
+    except OSError as error:
+        pytest.skip(str(error))
+    try:
+        with two_ranks(tmp_path / "spool", limit.entered_by(COMMAND), "off") as (ranks, process):
+            limit.run_out(ranks[1])
+            os.kill(ranks[0], signal.SIGKILL)
+            assert process.wait(30) == 0
+    finally:
+        limit.close()
+    found = told(tmp_path / "spool")
+    assert found[0] == (9, "unknown", [])
+    assert found[1] in [(9, "unknown", []), (9, "kernel", ["host_oom"])]
+
+
 @pytest.mark.parametrize("kernel_log", ["off", "auto"])
 def test_a_rank_that_really_lacks_memory_is_told_from_one_that_is_killed(
     tmp_path: Path, kernel_log: str, monkeypatch: pytest.MonkeyPatch
