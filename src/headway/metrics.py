@@ -227,7 +227,7 @@ METRICS: Mapping[str, Metric] = {
         Metric(
             name="headway_attempts_without_durable_step",
             kind="gauge",
-            description="Attempts since a durable checkpoint last moved the run forward.",
+            description="Attempts of a live run since a durable checkpoint last moved it forward.",
             labels=("run",),
         ),
         Metric(
@@ -491,7 +491,7 @@ METRICS: Mapping[str, Metric] = {
             name="headway_silence_seconds",
             kind="gauge",
             description="Time since the collector heard anything of a run that has not ended; "
-            "0 after its end.",
+            "none after its end.",
             unit="seconds",
             labels=("run",),
         ),

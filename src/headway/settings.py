@@ -161,6 +161,10 @@ class CollectorSettings(ServiceSettings):
         "What an hour of one GPU costs, for the money that lost time is; default: none.",
     ] = None
     currency: Annotated[str, "Currency of that price, as it is printed."] = "USD"
+    goodput_target: Annotated[
+        float,
+        "Training goodput that runs are to reach, 0 to 1; a run's label of this name goes first.",
+    ] = 0.9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

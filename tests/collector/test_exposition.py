@@ -9,8 +9,8 @@ from prometheus_client.openmetrics.parser import (
 )
 from prometheus_client.parser import text_string_to_metric_families
 
-from headway.collector.exposition import run_samples
 from headway.collector.otlp.bodies import PROTOBUF
+from headway.collector.samples import run_samples
 from headway.events import AttemptStarted, Envelope, RunConfigured, RunEnded, RunStarted
 from headway.metrics import METRICS
 from incident_collector import Running, running
@@ -29,9 +29,9 @@ def ended(run: str, number: int, end: int) -> list[Envelope]:
     begin = end - 3600
     return [
         record(begin, RunStarted(run_name="llama"), **of_run),
-        record(begin, RunConfigured(labels={"team": "ads"}), **of_run),
-        record(begin, AttemptStarted(layer="launcher", world_size=1), **of_run),
-        steps(begin + 1, begin + 10, **of_run),
+        record(begin + 1, RunConfigured(labels={"team": "ads"}), **of_run),
+        record(begin + 2, AttemptStarted(layer="launcher", world_size=1), **of_run),
+        steps(begin + 3, begin + 12, **of_run),
         record(end, RunEnded(reason="completed"), **of_run),
     ]
 
@@ -76,7 +76,7 @@ def test_each_run_is_told_as_its_ledger_stands(collector: Running, accept: str) 
         for snapshot in collector.service.ledgers.snapshots():
             if snapshot.ledger.run == "old-1":
                 continue
-            for name, labels, value in run_samples(snapshot):
+            for name, labels, value in run_samples(snapshot, 0.9):
                 key = name, frozenset(zip(METRICS[name].labels, labels, strict=True))
                 assert found.get(key) == (None if value is None else pytest.approx(value))
     begin = 30 * DAY - 3000
@@ -91,6 +91,15 @@ def test_a_run_that_was_over_days_ago_is_not_told_any_more(collector: Running) -
     found = samples(collector, "text/plain")
     assert runs(found, "headway_elapsed_seconds") == {"new-1", NAME, "live-1"}
     assert runs(found, "headway_last_event_age_seconds") == {"new-1", NAME, "live-1"}
+
+
+def test_alerts_have_their_conditions_of_a_live_run_alone(collector: Running) -> None:
+    found = samples(collector, "text/plain")
+    for name in ("headway_progress_silence_ratio", "headway_silence_seconds"):
+        assert runs(found, name) == {"live-1"}
+    of_people = {"run_name": "llama", "team": "ads", "cluster": "", "owner": ""}
+    assert found["headway_run_info", frozenset({"run": "live-1", **of_people}.items())] == 1
+    assert found["headway_collector_up", frozenset()] == 1
 
 
 def test_every_metric_is_described_as_declared(collector: Running) -> None:

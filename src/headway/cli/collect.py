@@ -4,6 +4,7 @@ import argparse
 from typing import Any
 
 from headway.cli.options import add_settings, port_is_given, settings_of
+from headway.cli.refusal import Refusal
 from headway.settings import CollectorSettings
 
 
@@ -22,6 +23,11 @@ def add(subparsers: Any) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Serve until told to stop."""
     settings = settings_of(CollectorSettings, arguments)
+    if not 0 < settings.goodput_target < 1:
+        raise Refusal(
+            f"a goodput target of {settings.goodput_target} cannot be reached or missed",
+            "give the share of time that is to become lasting progress, such as 0.9",
+        )
     from headway.collector.server import main
 
     return main(settings, port_given=port_is_given(CollectorSettings, arguments))

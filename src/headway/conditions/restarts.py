@@ -15,6 +15,8 @@ def conditions(ledger: Ledger, report: Mapping[str, Any]) -> Iterator[Condition]
     opened = [one for one in listed if one["state"] == "open"]
     lately = [one for one in listed if one["opened"] > now - DAY]
     repeated = max((count for one in opened for count in one["persistent"].values()), default=0)
+    without = report["attempts_without_durable_step"]
+    yield "headway_attempts_without_durable_step", (), without
     yield "headway_repeated_failures", (), repeated
     for layer, budget in report["restart_budgets"].items():
         yield "headway_restarts_left", (layer,), budget["remaining"]
