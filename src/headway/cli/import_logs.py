@@ -117,7 +117,7 @@ def run(arguments: argparse.Namespace) -> int:
     for told in merged(streams):
         log.take(told.saying, told.moment, told.rank, told.text)
     bar.end()
-    chronicles = log.finish(start)
+    chronicles = log.finish(start, relative=any(one.reader.relative for one in streams))
     result = _result(arguments.format, files, readable, streams, clocks, zone)
     result["runs"] = [_report(one) for one in chronicles]
     if not any(one.course.journal.envelopes for one in chronicles):
@@ -216,11 +216,29 @@ def _report(chronicle: Any) -> dict[str, Any]:
     timeline = Timeline(chronicle.run)
     timeline.add(course.journal.envelopes)
     found = report(timeline.ledger(course.journal.last or 0))
+    interval = course.interval or 1
+    if interval > 1:
+        _widen(found, interval)
     found["log"] = {
         **course.findings.values(course.journal.shift),
         "timed": chronicle.timed,
     }
     return found
+
+
+def _widen(found: dict[str, Any], interval: int) -> None:
+    """Tell rollbacks as the ranges that they are where a line stands for several steps.
+
+    Up to so many steps may have been completed after the last line and were lost, too.
+    """
+    for item, key in [
+        *((one, "steps") for one in found["rollbacks"]),
+        *((one, "rollback_steps") for one in found["incidents"]),
+    ]:
+        least = item[key]
+        if least is not None:
+            item[f"{key}_range"] = [least, least + interval]
+            item[key] = None
 
 
 def _ship(

@@ -37,6 +37,7 @@ from headway.importing.sayings import (
     LoadBegan,
     LoadEnded,
     PhaseSays,
+    Published,
     Remark,
     Requeued,
     SaveBegan,
@@ -141,6 +142,8 @@ class Chronicle:
                 self._launcher.take(lane, saying.said, moment)
             case JobState():
                 self._job(lane, saying, moment)
+            case Published():
+                course.findings.published |= dict(saying.figures)
             case Requeued():
                 course.findings.requeued = True
             case Remark():
@@ -266,7 +269,7 @@ class Chronicle:
             newest is not None and target is not None and newest + (course.interval or 1) < target
         )
         complete = told.complete and not short
-        course.emit(lane, AttemptEnded(exit_code=0, learned_from="its log"), now)
+        course.emit(lane, AttemptEnded(exit_code=told.code, learned_from="its log"), now)
         course.findings.exits.append(
             {
                 "class": "completed" if complete else "planned_exit",
@@ -408,8 +411,11 @@ class Chronicle:
             }
         )
 
-    def finish(self, start: int | None = None) -> None:
-        """Take the end of the log; `start` in UTC ns dates one that has no stamp at all."""
+    def finish(self, start: int | None = None, relative: bool = False) -> None:
+        """Take the end of the log; `start` in UTC ns dates one that has no stamp at all.
+
+        The stamps of a log with `relative` times date nothing, either.
+        """
         course = self.course
         for lane in course.lanes.values():
             course.flush(lane)
@@ -443,9 +449,11 @@ class Chronicle:
             )
         if course.completed_at is not None:
             course.journal.add(now, RunEnded(reason="completed"))
-        self._timed = course.journal.shift is not None
-        if not self._timed:
+        self._timed = course.journal.shift is not None and not relative
+        if course.journal.shift is None:
             course.journal.date(start or 0)
+        elif relative and start is not None:
+            course.journal.move(start)
 
 
 def _with_rank(told: Broke, rank: int | None) -> Broke:

@@ -29,6 +29,8 @@ class Attempt:
     restarts: int | None = None
     progressed: bool = False
     resumed: bool = False
+    base: int | None = None
+    """Steps in the state that it went on from, where told."""
     ended: bool = False
     cancelled: str | None = None
     load: tuple[str | None, int | None] | None = None
@@ -36,6 +38,8 @@ class Attempt:
     """Faults, stops and exits that were recorded already."""
     findings: AttemptFindings
     world_size: int | None = None
+    present: set[int] = field(default_factory=set)
+    """Ranks that somebody else's lines name."""
     since: int | None = None
     """The time of its first line that has one."""
 
@@ -175,7 +179,25 @@ class Course:
         self, event: Event, time: int, rank: int | None = None, node: str | None = None
     ) -> None:
         """Record an event of the newest attempt, about a rank where one is named."""
+        if rank is not None:
+            self._present(rank, time)
         self.journal.add(time, event, rank=rank, attempt=self.attempt.number, node=node)
+
+    def _present(self, rank: int, time: int) -> None:
+        """Record that a rank is in the newest attempt, where its own lines do not show it."""
+        attempt = self.attempt
+        lane = self.lanes.get(rank if rank in self.lanes else None)
+        if rank in attempt.present or (lane is not None and lane.started and lane.rank == rank):
+            return
+        attempt.present.add(rank)
+        if rank == _REPORTER and lane is not None and lane.started:
+            return
+        event = AttemptStarted(
+            layer=attempt.layer,
+            world_size=attempt.world_size or self.world_size,
+            torchelastic_restarts=attempt.restarts,
+        )
+        self.journal.add(time, event, rank=rank, attempt=attempt.number)
 
     def flush(self, lane: Lane) -> None:
         """Record the steps that wait to be united with others."""
@@ -219,6 +241,7 @@ class Course:
         if attempt.resumed:
             return
         attempt.resumed = True
+        attempt.base = completed
         self.emit(lane, Resumed(completed=completed, checkpoint=checkpoint), lane.now)
 
     def scheduled(self, lane: Lane, step: int, time: int, blocking: int | None) -> None:

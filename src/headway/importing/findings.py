@@ -106,6 +106,8 @@ class Findings:
     cumulative: int | None = None
     elapsed: int | None = None
     notes: list[str] = field(default_factory=list)
+    published: dict[str, Any] = field(default_factory=dict)
+    """Figures that the program computed itself."""
     _losses: list[float] = field(default_factory=list)
     _paces: list[int] = field(default_factory=list)
     _slow: _Odd | None = None
@@ -237,6 +239,7 @@ class Findings:
             "cumulative_step_time_s": (
                 None if self.cumulative is None else self.cumulative / SECOND
             ),
+            "published": self.published,
             "notes": self.notes,
         }
 

@@ -2,6 +2,7 @@
 
 from headway.importing import (
     errors,
+    goodput_events,
     launchers,
     lightning,
     maxtext,
@@ -24,6 +25,7 @@ FORMATS = {
         maxtext.FORMAT,
         own_trainers.MM,
         own_trainers.M4,
+        goodput_events.FORMAT,
         launchers.TORCHRUN,
         launchers.NVRX,
         nccl.FORMAT,

@@ -8,7 +8,7 @@ one each, so that importing the same log again, or more of it, adds nothing twic
 import hashlib
 import json
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from headway.events import Envelope, Event
 
@@ -68,6 +68,14 @@ class Journal:
         for row in early:
             row.time += shift
             self._write(row)
+
+    def move(self, by: int) -> None:
+        """Move all that was dated."""
+        self.envelopes = [
+            replace(one, wall=one.wall + by, monotonic=one.monotonic + by) for one in self.envelopes
+        ]
+        self.first = None if self.first is None else self.first + by
+        self.last = None if self.last is None else self.last + by
 
     def attempt_id(self, number: int) -> str:
         """Return the identity of an attempt by its number in the log."""

@@ -5,7 +5,7 @@ from collections import Counter
 from itertools import pairwise
 
 from headway.importing.chronicle import Chronicle
-from headway.importing.sayings import Configured, Saying, StepLine
+from headway.importing.sayings import Configured, OfRun, Saying, StepLine
 from headway.importing.stamps import Moment
 
 _LOOK_AHEAD = 8
@@ -22,12 +22,14 @@ class LogImport:
         self.chronicles = [Chronicle(run)]
         self._held: list[tuple[Saying, Moment | None, int | None, str]] | None = []
         self._seen: list[int] = []
+        self._current = self.chronicles[0]
+        self._named: dict[str, Chronicle] = {}
 
-    def finish(self, start: int | None = None) -> list[Chronicle]:
+    def finish(self, start: int | None = None, relative: bool = False) -> list[Chronicle]:
         """Return the runs, now that the logs are over; `start` dates one without any stamp."""
         self._release()
         for chronicle in self.chronicles:
-            chronicle.finish(start)
+            chronicle.finish(start, relative)
         return self.chronicles
 
     def take(self, saying: Saying, moment: Moment | None, rank: int | None, text: str) -> None:
@@ -52,14 +54,29 @@ class LogImport:
             self._pass(*one)
 
     def _pass(self, saying: Saying, moment: Moment | None, rank: int | None, text: str) -> None:
-        newest = self.chronicles[-1]
+        if isinstance(saying, OfRun):
+            self._switch(saying.name)
+            return
+        newest = self._current
         if newest.starts_anew(saying):
             number = len(self.chronicles) + 1
             other = Chronicle(f"{self.name}-{number}")
             other.course.interval = newest.course.interval
             self.chronicles.append(other)
-            newest = other
+            newest = self._current = other
         newest.take(saying, moment, rank, text)
+
+    def _switch(self, name: str) -> None:
+        """Go on with the run of a name."""
+        known = self._named.get(name)
+        if known is None:
+            known = self.chronicles[0]
+            if self._named:
+                known = Chronicle(f"{self.name}-{name}")
+                known.course.interval = self.chronicles[0].course.interval
+                self.chronicles.append(known)
+            self._named[name] = known
+        self._current = known
 
 
 def interval_of(steps: list[int]) -> int | None:

@@ -8,6 +8,8 @@ from headway.importing.stamps import SECOND, Moment
 
 _WEAK = ("bar", "deepspeed")
 """Kinds of lines that give way to any other kind that tells of the same steps."""
+_IRREGULAR = ("event",)
+"""Kinds of lines that come whenever something happens."""
 _LOST_LINES = 2
 """Lines that may be missing without a stamp before the steps between count as unknown."""
 _FITS = 0.6
@@ -99,9 +101,17 @@ def _covers(course: Course, lane: Lane, line: StepLine) -> int:
     """Return how many steps up to a line's it tells of."""
     if lane.last_step is not None and line.step > lane.last_step:
         between = line.step - lane.last_step
-        if line.redrawn or course.interval is None or between <= course.interval:
+        if (
+            line.redrawn
+            or line.form in _IRREGULAR
+            or course.interval is None
+            or between <= course.interval
+        ):
             return between
         return course.interval  # `_times` decides on the rest
+    base = course.attempts[lane.attempt].base
+    if base is not None and base <= line.step:
+        return line.step - base
     if line.covers is not None:
         return line.covers
     return min(course.interval or 1, line.step)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import cast
 
 from headway.importing.rules import Format, Rule
-from headway.importing.sayings import Saying, StepLine
+from headway.importing.sayings import At, Saying, StepLine
 from headway.importing.stamps import Moment, Stamps
 
 LONGEST = 16_384
@@ -41,6 +41,8 @@ class LineReader:
         self._take = take
         self._rest = ""
         self._skipping = False
+        self.relative = False
+        """Whether its times count from some begin."""
         self.lines = 0
         self.understood = 0
         self.formats: Counter[str] = Counter()
@@ -130,6 +132,10 @@ class LineReader:
                 dated = True
                 rank = rank_of(line)
                 moment = self._moment(line, found)
+            if type(found) is tuple and type(found[0]) is At:
+                self.relative |= found[0].relative
+                moment = Moment(found[0].time, 1)
+                found = found[1:]
             known = True
             self.formats[name] += 1
             if type(found) is tuple:

@@ -34,6 +34,8 @@ class Saves:
         if told.step is not None:
             complete(course, lane, told.step, moment)
         now = course.date(lane, moment)
+        if told.since:
+            now = min(lane.mark, now)
         step = lane.last_step if told.step is None else told.step
         self._prove(lane, now)
         if step is None or (lane.attempt, step) in self._done:

@@ -4,6 +4,7 @@ Steps are counts of completed optimizer steps: a program that counts its first s
 right by its own module. Times and durations are ns; `None` is what the line does not say.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -38,6 +39,28 @@ class StepLine(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class At:
+    """When what follows in a tuple of sayings happened; `relative` times count from a begin."""
+
+    time: int
+    relative: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OfRun:
+    """What follows is of the run of this name."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Published:
+    """Figures that the program computed itself, by its own formulas."""
+
+    figures: Mapping[str, Scalar]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Began:
     """A training program starts; `layer` who started it, where the line tells."""
 
@@ -61,6 +84,8 @@ class SaveBegan:
     step: int | None = None
     checkpoint: str | None = None
     background: bool = False
+    since: bool = False
+    """Whether it began where the last step ended, and the line tells its end."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,7 +162,7 @@ class Finished:
 
     complete: bool
     ran: int | None = None
-    code: int | None = None
+    code: int | None = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -210,6 +235,9 @@ class Remark:
 
 Saying = (
     StepLine
+    | At
+    | OfRun
+    | Published
     | Began
     | Configured
     | SaveBegan
