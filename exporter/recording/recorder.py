@@ -18,6 +18,7 @@ from headway import settings as settings_module
 from headway.events import (
     Event,
     Resumed,
+    RunConfigured,
     RunStarted,
     Steps,
     StepsSummary,
@@ -248,6 +249,10 @@ class Recorder:
         if not isinstance(event, Event) or isinstance(event, Steps | StepsSummary):
             self.misuse("record", f"cannot record {named(event)}; steps go through `step`")
             return
+        if isinstance(event, RunConfigured):
+            from headway.exporter.recording.surroundings import completed  # once in an attempt
+
+            event = completed(event)
         self.emit(event)
 
     @harmless

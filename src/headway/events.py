@@ -185,6 +185,12 @@ class RunConfigured(Event):
     options: Annotated[
         Mapping[str, Scalar] | None, Described("Any other option worth comparing.")
     ] = None
+    command: Annotated[
+        str | None, Described("Command line of the process that told the settings.")
+    ] = None
+    environment: Annotated[
+        Mapping[str, Scalar] | None, Described("Environment variables that steer libraries.")
+    ] = None
     training_good: Annotated[
         tuple[str, ...], Described("Custom categories whose time counts as training good.")
     ] = ()

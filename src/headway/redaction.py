@@ -81,6 +81,11 @@ def secrets_of(environment: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(sorted(found, key=lambda value: (-len(value), value)))
 
 
+def is_private(name: str) -> bool:
+    """Return whether a variable or a field is called key, token, secret or password."""
+    return _is_private(name) or re.search(_PRIVATE_VARIABLE, name.upper()) is not None
+
+
 @lru_cache(maxsize=4096)
 def _is_private(name: str) -> bool:
     return re.search(_PRIVATE_NAME, name.lower()) is not None

@@ -123,7 +123,7 @@ def test_a_tensor_in_an_event_is_left_out_unread(tmp_path: Path) -> None:
     recorder.record(RunConfigured(options={"scale": Tensor()}))  # type: ignore[dict-item]
     recorder.record(Note(text=Tensor()))  # type: ignore[arg-type]
     assert of(tmp_path, CheckpointScheduled) == [CheckpointScheduled(checkpoint="a", step=1)]
-    assert of(tmp_path, RunConfigured) == [RunConfigured()]
+    assert [getattr(one, "options", ...) for one in of(tmp_path, RunConfigured)] == [None]
     assert recorder.suppressed_failures == 0
     assert kinds(tmp_path) == ["field", "event"]
 
