@@ -64,7 +64,8 @@ def _target(said: Mapping[str, Any], otherwise: float) -> float:
 
 def aging_samples(snapshot: Snapshot, now: int) -> Iterator[Sample]:
     """Yield the metrics of one run that time alone changes."""
-    age = max(0, now - snapshot.newest) / _SECOND
+    heard = snapshot.report["last_event"]
+    age = max(0, now - (snapshot.newest if heard is None else heard)) / _SECOND
     run = snapshot.report["run"]
     yield "headway_last_event_age_seconds", (run,), age
     if snapshot.report["end"] is None:

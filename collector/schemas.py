@@ -97,6 +97,7 @@ SUMMARY = named(
         end=optional(INTEGER),
         provisional=FLAG,
         state=TEXT,
+        last_event=optional(INTEGER),
         elapsed_ns=INTEGER,
         categories=map_of(INTEGER),
         parts=map_of(map_of(INTEGER)),

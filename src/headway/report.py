@@ -63,6 +63,7 @@ def report(ledger: Ledger) -> dict[str, Any]:
         "end": ledger.end,
         "provisional": ledger.provisional,
         "state": ledger.state,
+        "last_event": ledger.heard,
         "elapsed_ns": ledger.elapsed,
         "categories": dict(ledger.categories),
         "parts": {name: dict(parts) for name, parts in ledger.parts.items()},
@@ -222,7 +223,8 @@ def _incident(incident: Incident, ledger: Ledger) -> dict[str, Any]:
         )
     }
     said, lost = incident.judgement, loss_of(ledger, incident)
-    shown = incident.evidence[:EVIDENCE_SHOWN]
+    # What decides comes first among the evidence; of what is shown the order is that of time.
+    shown = sorted(incident.evidence[:EVIDENCE_SHOWN], key=lambda item: (item.time, item.began))
     return {
         **values,
         "headline": headline(incident, ledger.closed_at),

@@ -131,6 +131,16 @@ def when(ns: int | None, zone: tzinfo = UTC) -> str:
     return f"{moment:%Y-%m-%d %H:%M:%S} {moment.tzname()}"
 
 
+def last_heard(run: Mapping[str, Any]) -> str | None:
+    """Return how old the last sign of a run is, `last heard 4 min 10 s ago`; None once it is over.
+
+    All processes of a run may be gone long before a day without a sign ends it as abandoned.
+    """
+    if not run["provisional"] or run["last_event"] is None:
+        return None
+    return f"last heard {duration(max(run['as_of'] - run['last_event'], 0))} ago"
+
+
 def remark(said: Mapping[str, Any]) -> str:
     """Return what a person said, as one line: `corrected the cause to hang: rank 3 stood still`."""
     parts = []

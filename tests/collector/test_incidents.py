@@ -47,6 +47,16 @@ def test_an_acknowledgement_names_who_took_charge(collector: Running) -> None:
     assert (said["acknowledged_by"], said["cause"]) == ("Ada", "exception")
 
 
+def test_what_a_person_says_is_no_sign_that_the_run_lives(collector: Running) -> None:
+    (one,) = collector.client.incidents()
+    before = collector.client.report("llama")["last_event"]
+    collector.client.acknowledge(one["incident"], "Ada")
+    assert collector.client.report("llama")["last_event"] == before
+    metric = 'headway_last_event_age_seconds{run="llama-1"} '
+    age = collector.http.get("/metrics").text.partition(metric)[2].partition("\n")[0]
+    assert float(age) > 80  # its last event was told at second 5 to 20, and it is second 100
+
+
 def test_what_people_said_survives_a_restart_and_more_can_be_said(tmp_path: Path) -> None:
     path = tmp_path / "events.duckdb"
     with running(path) as collector:

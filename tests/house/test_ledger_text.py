@@ -8,10 +8,13 @@ import pytest
 
 from headway import cli
 from headway.cli.ledger_text import print_report, print_runs
+from headway.ledger import ledger
 from headway.metrics import CATEGORIES, INFRASTRUCTURE_FORMULA, TRAINING_FORMULA
-from headway.wording import ratio_range
+from headway.report import report as report_of
+from headway.wording import last_heard, ratio_range
 from sample_run import Sample, sample
 from stub_collector import collector
+from timeline import at, timeline
 
 
 @pytest.fixture(scope="module")
@@ -173,6 +176,27 @@ def test_a_list_of_runs_is_not_cut_where_the_terminal_is_narrow(
     said = line(capsys.readouterr().out, name)
     assert "25.8 to 58.5 %" in said
     assert str(run.report["state"]) in said
+
+
+SILENT = """
+0      attempt A launcher world=1
+0-100  steps 1-100
+"""
+
+
+def test_a_run_whose_processes_are_gone_is_running_and_says_when_it_was_last_heard_of(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    found = report_of(ledger(timeline(SILENT), at(350)))
+    assert (found["state"], found["last_event"]) == ("running", at(100))
+    assert text(found).splitlines()[0].endswith("running, provisional; last heard 4 min 10 s ago")
+    print_runs([found])
+    listed = capsys.readouterr().out
+    assert "last heard 4 min 10 s ago" in " ".join(listed.split())
+    print_runs([report_of(ledger(timeline(SILENT), at(102)))])
+    assert "last heard" not in capsys.readouterr().out
+    ended = report_of(ledger(timeline(SILENT + "110 run_ended completed"), at(350)))
+    assert (ended["last_event"], last_heard(ended)) == (at(110), None)
 
 
 def test_no_run_yet_says_how_to_start_one(capsys: pytest.CaptureFixture[str]) -> None:

@@ -57,6 +57,15 @@ def test_an_xid_that_asks_for_a_reset_outranks_the_exception_it_provoked():
     assert incident.suspect_rule == "by its rank within the node"
 
 
+def test_a_report_shows_the_evidence_in_the_order_of_time_and_points_at_what_decides():
+    text = GPUS + RUN + "500.2 xid 95 0000:cb:00\n503 xid 95 0000:1b:00"
+    (one,) = report(ledger(timeline(text), at(600)))["incidents"]
+    times = [item["time"] for item in one["observations"]]
+    assert times == sorted(times)
+    assert "Xid 95" in one["evidence"][one["first_fault"]]
+    assert len(one["evidence"]) == len(times) > 2
+
+
 @pytest.mark.parametrize("kind", ["reset", "reboot", "replace"])
 def test_the_recorded_class_decides_whatever_the_default_policy_says(kind):
     text = GPUS + RUN + f"500.2 xid 13 0000:cb:00 class={kind}"

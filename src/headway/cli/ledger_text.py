@@ -12,6 +12,8 @@ from headway.cli.tables import console_for, print_whole, table_of
 from headway.metrics import category
 
 _SECOND = 1_000_000_000
+_SILENT = 60 * _SECOND
+"""Age of the last sign from which on the list of runs tells of it."""
 
 
 def print_runs(runs: Sequence[Mapping[str, Any]]) -> None:
@@ -28,7 +30,7 @@ def print_runs(runs: Sequence[Mapping[str, Any]]) -> None:
     for run in runs:
         table.add_row(
             str(run["run"]),
-            str(run["state"]),
+            _state(run),
             wording.duration(run["elapsed_ns"]),
             _goodput(run["training_goodput"]),
             _goodput(run["infrastructure_goodput"]),
@@ -37,11 +39,21 @@ def print_runs(runs: Sequence[Mapping[str, Any]]) -> None:
     print_whole(console, table)
 
 
+def _state(run: Mapping[str, Any]) -> str:
+    """Return the state of a run, and of a silent one since when it is silent."""
+    heard = wording.last_heard(run)
+    if heard is None or run["as_of"] - run["last_event"] < _SILENT:
+        return str(run["state"])
+    return f"{run['state']}\n{heard}"
+
+
 def print_report(report: Mapping[str, Any], file: IO[str] | None = None) -> None:
     """Print the ledger of one run."""
     console = console_for(file)
     provisional = ", provisional" if report["provisional"] else ""
-    console.print(f"{report['run']}: {report['state']}{provisional}")
+    heard = wording.last_heard(report)
+    sign = "" if heard is None else f"; {heard}"
+    console.print(f"{report['run']}: {report['state']}{provisional}{sign}")
     console.print(
         f"from {wording.when(report['start'])} to {wording.when(report['end'] or report['as_of'])}"
     )

@@ -21,11 +21,15 @@ WORDS = (IncidentAcknowledged, IncidentCorrected, Note)
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """First evidence of allocation, end (None: still running) and how it ended; times in ns."""
+    """First evidence of allocation, end (None: still running) and how it ended; times in ns.
+
+    `heard` is the last sign of life: of a machine, an agent, a launcher or a rank.
+    """
 
     start: int
     end: int | None
     state: str
+    heard: int
 
 
 def ending(events: Iterable[Stamped], as_of: int) -> tuple[int, str] | None:
@@ -83,7 +87,7 @@ def extent(
     last = max([last, stray, *(attempt.last_evidence for attempt in attempts)])
     start = min(begins)
     if ended is not None:
-        return Extent(start, max(ended[0], start), ended[1])
+        return Extent(start, max(ended[0], start), ended[1], last)
     if as_of - last >= DAY:
-        return Extent(start, max(last, start), "abandoned")
-    return Extent(start, None, "running")
+        return Extent(start, max(last, start), "abandoned", last)
+    return Extent(start, None, "running", last)

@@ -104,6 +104,8 @@ class Ledger:
         self.start = book.as_of if extent is None else extent.start
         self.end = None if extent is None else extent.end
         self.state = "running" if extent is None else extent.state
+        self.heard = None if extent is None else extent.heard
+        """Time of the last sign of life; None where there was none."""
         self._safe = _durable(book)
         self._durable = max((save.step for save in self._safe), default=0)
         self._lost = self.state == "abandoned" or (
