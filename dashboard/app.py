@@ -4,8 +4,10 @@ from pathlib import Path
 
 import streamlit as st
 
-from headway.dashboard import markup
-from headway.dashboard.views import fleet, run
+from headway.dashboard import markup, sign_in
+from headway.dashboard.pages import PAGES
+from headway.dashboard.sentences import IDLE
+from headway.settings import DashboardSettings, load
 
 # A local picture: with a built-in icon the browser would fetch it from a font host.
 _ICON = Path(__file__).with_name("images") / "favicon.png"
@@ -13,12 +15,20 @@ _WORDMARK = Path(__file__).with_name("images") / "wordmark.svg"
 
 page = st.navigation(
     [
-        st.Page(fleet.page, title="Fleet", url_path="fleet", default=True),
-        st.Page(run.page, title="Run", url_path="run"),
+        st.Page(
+            one.draw,
+            title=one.title,
+            url_path=one.path,
+            default=one is PAGES[0],
+            visibility="visible" if one.listed else "hidden",
+        )
+        for one in PAGES
     ],
     position="top",
 )
 st.set_page_config(page_title=f"{page.title} - Headway", page_icon=str(_ICON), layout="wide")
 st.logo(str(_WORDMARK), size="large")
 st.html(markup.STYLE)
-page.run()
+if sign_in.admitted(load(DashboardSettings)):
+    page.run()
+    st.html(markup.foot(IDLE))

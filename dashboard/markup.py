@@ -50,6 +50,7 @@ STYLE = f"""<style>
   border-radius: 50%; margin-right: 0.45rem; background: {NEUTRAL}; }}
 .hw-age.hw-stale {{ opacity: 1; font-weight: 600; }}
 .hw-age.hw-stale::before {{ background: {WARNING}; }}
+.hw-foot {{ font-size: 0.85rem; opacity: 0.78; margin: 1.5rem 0 0; }}
 .hw-notice {{ border-left: 3px solid {EDGE}; padding: 0.3rem 0 0.3rem 1rem; max-width: 48rem; }}
 .hw-notice p {{ margin: 0.2rem 0; }}
 </style>"""
@@ -170,6 +171,11 @@ def lead(text: str) -> str:
 def age(text: str, *, stale: bool) -> str:
     """Return how old the data of a page is; `stale` where it is older than it should be."""
     return f'<p class="hw-age{" hw-stale" if stale else ""}" role="status">{escape(text)}</p>'
+
+
+def foot(text: str) -> str:
+    """Return what stands below every page."""
+    return f'<p class="hw-foot">{escape(text)}</p>'
 
 
 def notice(sentence: str, next_step: str) -> str:

@@ -5,6 +5,7 @@ Category colours are not here: they come from `headway.metrics` and serve both l
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from headway.metrics import CATEGORIES
 
@@ -46,18 +47,18 @@ WARNING = "#D55E00"
 GRID = "rgba(123,135,148,0.25)"
 
 
-def theme_options() -> Mapping[str, str]:
+def theme_options() -> Mapping[str, Any]:
     """Return Streamlit's theme settings for both looks; the reader's system chooses one."""
-    options = {
+    options: dict[str, Any] = {
         "theme.paddingTop": "1rem",
         "theme.paddingBottom": "3rem",
         "theme.baseRadius": "6px",
-        "theme.showWidgetBorder": "true",
+        "theme.showWidgetBorder": True,
         "theme.metricValueFontSize": "1.65rem",
-        "theme.headingFontSizes": '["1.75rem", "1.25rem", "1.1rem", "1rem", "1rem", "1rem"]',
-        "theme.headingFontWeights": "[600, 600, 600, 600, 600, 600]",
+        "theme.headingFontSizes": ["1.75rem", "1.25rem", "1.1rem", "1rem", "1rem", "1rem"],
+        "theme.headingFontWeights": [600, 600, 600, 600, 600, 600],
     }
-    colours = "[" + ", ".join(f'"{category.colour}"' for category in CATEGORIES.values()) + "]"
+    colours = [category.colour for category in CATEGORIES.values()]
     for name, look in LOOKS.items():
         options |= {
             f"theme.{name}.backgroundColor": look.background,

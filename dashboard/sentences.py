@@ -11,6 +11,9 @@ Report = Mapping[str, Any]
 
 _SECOND = 1_000_000_000
 
+IDLE = "Idle GPUs outside runs are not seen: Headway knows the time of runs, not of machines."
+"""What no number here contains."""
+
 
 def headline(report: Report) -> str:
     """Return the run in one or two sentences: what lasted, what was up, the largest loss."""

@@ -1,5 +1,6 @@
 """The process that serves the pages: Streamlit in this process, with nothing sent elsewhere."""
 
+import logging
 import os
 import socket
 import sys
@@ -7,12 +8,18 @@ import threading
 import time
 import urllib.error
 import urllib.request
+from collections.abc import Mapping
+from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
+from headway.dashboard import sign_in
 from headway.dashboard.palette import theme_options
 from headway.listening import TAKEN, refused_port
 from headway.logs import configure
 from headway.settings import ClientSettings, DashboardSettings, SettingError
+
+_log = logging.getLogger(__name__)
 
 _APP = Path(__file__).with_name("app.py")
 
@@ -22,43 +29,66 @@ def main(settings: DashboardSettings, client: ClientSettings, *, port_given: boo
 
     A port that is taken is replaced by a free one, unless it was given.
     """
-    from streamlit.web import cli
+    from starlette.middleware import Middleware
+    from streamlit.starlette import App
+
+    from headway.dashboard.front import Front
+    from headway.dashboard.pages import NAMES, PAGES
 
     configure(settings)
+    secrets = sign_in.secrets(settings)
     port = choose_port(settings.host, settings.port, fixed=port_given)
     if settings.port not in (0, port):
         print(f"port {settings.port} is busy; using {port}", flush=True)
     # The pages run in this process and read their settings as every command does.
-    os.environ["HEADWAY_CLIENT_ENDPOINT"] = client.endpoint
-    os.environ["HEADWAY_CLIENT_TIMEOUT"] = str(client.timeout)
-    if client.token is not None:
-        os.environ["HEADWAY_CLIENT_TOKEN"] = client.token
-    if client.ca_file is not None:
-        os.environ["HEADWAY_CLIENT_CA_FILE"] = str(client.ca_file)
-    os.environ["HEADWAY_DASHBOARD_REFRESH"] = str(settings.refresh)
-    threading.Thread(target=_announce, args=(settings.host, port), daemon=True).start()
-    cli.main(
-        args=["run", str(_APP), *flags(settings.host, port)],
-        prog_name="streamlit",
-        standalone_mode=False,
+    for one in (client, settings):
+        for field in fields(one):
+            value = getattr(one, field.name)
+            if value is not None:
+                os.environ[f"HEADWAY_{one.section}_{field.name}".upper()] = str(value)
+    titles = {page.path: page.title for page in PAGES}
+    app = App(
+        _APP,
+        secrets=secrets,
+        middleware=[Middleware(Front, titles=titles, names=NAMES)],
+        on_script_error=_failed,
     )
+    threading.Thread(target=_announce, args=(settings.host, port), daemon=True).start()
+    app.run(config={**options(settings.host, port), **sign_in.options(settings)})
     return 0
 
 
-def flags(host: str, port: int) -> list[str]:
+def options(host: str, port: int) -> Mapping[str, Any]:
     """Return how Streamlit is started: quiet, local, in both looks, telling nobody."""
-    options = {
+    return {
         "server.address": host,
-        "server.port": str(port),
-        "server.headless": "true",
+        "server.port": port,
+        "server.headless": True,
         "server.fileWatcherType": "none",
-        "browser.gatherUsageStats": "false",
+        "server.maxUploadSize": 1,
+        "browser.gatherUsageStats": False,
         "client.toolbarMode": "minimal",
         "client.showErrorDetails": "none",
         "logger.level": "warning",
-        "logger.hideWelcomeMessage": "true",
+        "logger.hideWelcomeMessage": True,
+        **theme_options(),
     }
-    return [f"--{name}={value}" for name, value in {**options, **theme_options()}.items()]
+
+
+def _failed(error: Exception) -> bool:
+    """Say in words that a page failed; what and where goes to the log."""
+    import streamlit as st
+
+    from headway.dashboard import markup
+
+    _log.error("a page failed", exc_info=error)
+    st.html(
+        markup.notice(
+            f"This page could not be drawn ({type(error).__name__}).",
+            "Load it again. If it fails again, the dashboard's log says where.",
+        )
+    )
+    return True
 
 
 def choose_port(host: str, wanted: int, *, fixed: bool = False) -> int:

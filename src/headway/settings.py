@@ -177,6 +177,25 @@ class DashboardSettings(ServiceSettings):
         int, "Port to listen on; 0 chooses a free one, and so does a default that is taken."
     ] = 8752
     refresh: Annotated[float, "Seconds between two refreshes of a live page."] = 5.0
+    oidc_metadata_url: Annotated[
+        str | None,
+        "Address of the OpenID provider's configuration, with which people sign in; default: none.",
+    ] = None
+    oidc_client_id: Annotated[str | None, "Name of the dashboard at that provider."] = None
+    oidc_client_secret: Annotated[str | None, "Its secret there; better not as an option."] = None
+    oidc_redirect_url: Annotated[
+        str | None,
+        "Address of the dashboard followed by /oauth2callback, as the provider knows it.",
+    ] = None
+    cookie_secret: Annotated[
+        str | None, "At least 32 random characters that sign the cookie; better not as an option."
+    ] = None
+    user_header: Annotated[
+        str | None, "Header in which a trusted proxy says who reads; default: none is trusted."
+    ] = None
+    allowed_users: Annotated[
+        str | None, "Who may read, such as ana@example.org,*@example.com; default: all signed in."
+    ] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

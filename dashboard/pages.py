@@ -1,0 +1,29 @@
+"""The pages: their names, their places in the address and what draws them, in reading order."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from headway.dashboard.views import explore, fleet, incident, incidents, run
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """One page; a `listed` one is in the menu."""
+
+    title: str
+    path: str
+    draw: Callable[[], None]
+    listed: bool = True
+
+
+PAGES = (
+    Page(title="Fleet", path="fleet", draw=fleet.page),
+    Page(title="Run", path="run", draw=run.page),
+    Page(title="Incidents", path="incidents", draw=incidents.page),
+    Page(title="Incident", path="incident", draw=incident.page, listed=False),
+    Page(title="Explore", path="explore", draw=explore.page),
+)
+"""The first is what opens where the address names none."""
+
+NAMES: Mapping[str, str] = {"run": "run", "incident": "incident", "hardware": "node"}
+"""What a page is about: `/run/demo` is understood as `/run?run=demo`."""
