@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 
 from headway.alerts.rule import Rule
-from headway.alerts.texts import summary_template
+from headway.alerts.texts import subject_template, summary_template
 
 INTERVAL = 15
 """Seconds between two evaluations."""
@@ -71,6 +71,7 @@ def _rule(rule: Rule, dashboard: str) -> Iterator[str]:
     yield "  labels:"
     yield f"    severity: {rule.severity}"
     yield f"    area: {rule.area}"
+    yield f"    subject: {json.dumps(subject_template(rule))}"
     yield "  annotations:"
     for name, text in annotation_templates(rule, dashboard).items():
         yield f"    {name}: {json.dumps(text)}"

@@ -28,6 +28,16 @@ def summary_template(rule: Rule) -> str:
     return rule.summary.format(value=_TEMPLATES[rule.form], **known)
 
 
+def subject(rule: Rule, labels: Mapping[str, str]) -> str:
+    """Return what an alert is about: its run, else its node, else Headway itself."""
+    return _subject(rule, labels)
+
+
+def subject_template(rule: Rule) -> str:
+    """Return the subject as a template of Prometheus."""
+    return _subject(rule, {name: "{{ $labels." + name + " }}" for name in rule.labels})
+
+
 def shown(rule: Rule, value: float) -> str:
     """Return a value of the rule's metric, or its threshold, for people."""
     match rule.form:
@@ -51,6 +61,13 @@ def condition(rule: Rule) -> str:
 def fields_of(text: str) -> set[str]:
     """Return the names in braces in a text."""
     return {name for _, name, _, _ in string.Formatter().parse(text) if name}
+
+
+def _subject(rule: Rule, labels: Mapping[str, str]) -> str:
+    for name in ("run", "node"):
+        if name in rule.labels:
+            return f"{name} {labels.get(name, '')}"
+    return "headway"
 
 
 def _duration(seconds: float) -> str:

@@ -9,7 +9,7 @@ import pytest
 from headway.alerts.catalogue import GROUPS, RULES
 from headway.alerts.prometheus_rules import rule_file
 from headway.alerts.rule import Rule
-from headway.alerts.texts import fields_of, shown, summary
+from headway.alerts.texts import fields_of, shown, subject, summary
 
 LABELS = {"run": "llama", "layer": "in_process", "node": "n7", "phase": "save", "timeout": "t"}
 HELD_FOR = 3600
@@ -49,8 +49,9 @@ def test_summaries_read_the_same_in_both_engines(tmp_path: Path) -> None:
     for rule in RULES.values():
         value = true_value(rule)
         own = {name: LABELS[name] for name in rule.labels}
+        fixed = {"severity": rule.severity, "area": rule.area, "subject": subject(rule, own)}
         expected = {
-            "exp_labels": {**own, "severity": rule.severity, "area": rule.area},
+            "exp_labels": {**own, **fixed},
             "exp_annotations": {
                 "summary": summary(rule, value, own),
                 "description": rule.meaning,
@@ -87,8 +88,9 @@ def test_an_alert_names_the_run_s_people_the_suspect_the_stake_and_the_incident(
         {"series": series("headway_open_incident_gpu_seconds", incident), "values": "90000x10"},
         {"series": series("headway_gpu_hour_price", {"currency": "EUR"}), "values": "2x10"},
     ]
+    fixed = {"severity": "page", "area": "training", "subject": "run llama 8b"}
     expected = {
-        "exp_labels": {**known, "severity": "page", "area": "training"},
+        "exp_labels": {**known, **fixed},
         "exp_annotations": {
             "summary": summary(rule, 4, known),
             "description": rule.meaning,
