@@ -17,9 +17,13 @@ def step_curve(intervals: Sequence[Interval], points: int) -> list[dict[str, Any
         if interval.first_step is None or interval.last_step is None:
             continue
         start = _point(interval.start, interval.first_step - 1, interval.attempt)
+        end = _point(interval.end, interval.last_step, interval.attempt)
+        if found and found[-1] == start | {"step": interval.first_step}:
+            found[-1] = end  # a step of several pieces is reached with the last of them
+            continue
         if not found or found[-1] != start:
             found.append(start)
-        found.append(_point(interval.end, interval.last_step, interval.attempt))
+        found.append(end)
     if len(found) <= points:
         return found
     last = len(found) - 1

@@ -43,3 +43,21 @@ def test_a_long_curve_keeps_its_ends_and_as_many_points_as_asked() -> None:
 
 def test_a_run_without_steps_has_no_curve() -> None:
     assert step_curve([interval(0, 10, None, None, "a")], points=10) == []
+
+
+def test_a_step_of_several_pieces_is_no_rollback() -> None:
+    curve = step_curve(
+        [
+            interval(0, 9, 1, 9, "a"),
+            interval(9, 10, 10, 10, "a"),
+            interval(10, 12, 10, 10, "a"),
+            interval(12, 20, 11, 18, "a"),
+        ],
+        points=100,
+    )
+    assert [(point["time"], point["step"]) for point in curve] == [
+        (0, 0),
+        (9, 9),
+        (12, 10),
+        (20, 18),
+    ]

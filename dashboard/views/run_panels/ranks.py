@@ -24,14 +24,12 @@ def show(data: RunData) -> None:
     """Show what each rank did over time."""
     report = data.report
     by = st.segmented_control(
-        "Rows",
+        "One row for each",
         _KINDS,
         default=_KINDS[0],
         required=True,
         key="rows",
         bind="query-params",
-        format_func={"rank": "One row a rank", "node": "One row a node"}.__getitem__,
-        label_visibility="collapsed",
     )
     stretch = _stretch()
     asked = {"by": by, "columns": _COLUMNS, **stretch}

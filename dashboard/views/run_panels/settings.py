@@ -60,14 +60,8 @@ def _configuration(report: Report) -> None:
         st.caption("No attempt has been seen yet.")
         return
     numbered = {str(one["number"]): one for one in reversed(attempts)}
-    chosen = st.selectbox(
-        "Attempt",
-        list(numbered),
-        key="attempt",
-        bind="query-params",
-        format_func=lambda number: _attempt(numbered[number]),
-        width=320,
-    )
+    # what the address holds is what is shown, so only the number is
+    chosen = st.selectbox("Attempt", list(numbered), key="attempt", bind="query-params", width=160)
     one = numbered[chosen]
     if not any(item["told"] for item in attempts):
         st.caption(_RECORD)
@@ -88,11 +82,6 @@ def _configuration(report: Report) -> None:
         st.html(markup.table("Settings", ("Setting", "Value"), rows, wide=(1,), narrow=True))
         if len(one["settings"]) > len(rows):
             st.caption(f"The first {len(rows)} of {count(len(one['settings']))}.")
-
-
-def _attempt(one: Mapping[str, Any]) -> str:
-    changed = len(one["changes"])
-    return f"Attempt {one['number']}" + (f", {count(changed)} changed" if changed else "")
 
 
 def changes(
