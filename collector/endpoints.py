@@ -4,6 +4,7 @@ from headway.collector import (
     course_api,
     fleet_api,
     hardware_api,
+    health_api,
     incident_api,
     node_api,
     note_api,
@@ -18,6 +19,7 @@ from headway.collector.endpoint import Endpoint
 
 ENDPOINTS: tuple[Endpoint, ...] = (
     *fleet_api.ENDPOINTS,
+    *health_api.ENDPOINTS,
     *recoveries_api.ENDPOINTS,
     *hardware_api.ENDPOINTS,
     *run_api.ENDPOINTS,

@@ -278,25 +278,6 @@ def _run_row(
     }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HealthQuestion:
-    """A question about the collector."""
-
-
-def health(service: Service, asked: HealthQuestion) -> Answer:
-    """How the collector is: what arrived, what became of it, and what is missing."""
-    committer = service.committer
-    found = {
-        "time": service.clock(),
-        "version": service.store.version,
-        "records": committer.counts(),
-        "open_gaps": service.store.num_gaps,
-        "runs": len(service.ledgers.runs()),
-        "nodes": len(service.ledgers.nodes()),
-    }
-    return Answer(content=lambda: found)
-
-
 _RATIOS = schemas.named(
     "Totals",
     object_of(
@@ -419,19 +400,6 @@ ENDPOINTS = (
             runs=list_of(_RUN_ROW),
             of=schemas.INTEGER,
             next=schemas.NEXT,
-        ),
-    ),
-    Endpoint(
-        method=HTTPMethod.GET,
-        path="/api/v1/health",
-        handler=health,
-        result=object_of(
-            time=schemas.INTEGER,
-            version=schemas.TEXT,
-            records=map_of(schemas.INTEGER),
-            open_gaps=schemas.INTEGER,
-            runs=schemas.INTEGER,
-            nodes=schemas.INTEGER,
         ),
     ),
 )

@@ -87,6 +87,15 @@ class NodeClocks:
         with self._lock:
             return max((boot.heard for boot in self._boots.values()), default=0)
 
+    def heard(self, now: int) -> dict[str, int]:
+        """Return when each node was last heard of, UTC ns, as far as that is within a day."""
+        found: dict[str, int] = {}
+        with self._lock:
+            for (node, _), boot in self._boots.items():
+                if node is not None and now - boot.heard < KEPT:
+                    found[node] = max(boot.heard, found.get(node, 0))
+        return found
+
     def current(self, now: int) -> list[NodeClock]:
         """Return the offset of each node heard of lately in its newest boot; `now` is UTC ns.
 
