@@ -32,7 +32,7 @@ COMMANDS: Mapping[str, tuple[str, ...]] = {
     "drill": ("exporter", "training", "server"),
     "agent": ("exporter",),
     "dashboard": ("server",),
-    "import": ("exporter",),
+    "import": ("exporter", "server"),
     "simulate": ("exporter", "server"),
     "doctor": (),
     "generate": ("server",),

@@ -4,43 +4,30 @@ import argparse
 import json
 import sys
 import time
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import tzinfo
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headway.cli.kernel_log import read_year, read_zone
-from headway.cli.log_files import LogFile, log_files
 from headway.cli.moments import moment
 from headway.cli.options import add_settings, settings_of
 from headway.cli.refusal import Refusal
+from headway.importing.names import TITLES
 from headway.settings import AgentSettings
 from headway.wording import counted
 
+if TYPE_CHECKING:
+    from headway.cli.import_report import ImportedRun
+    from headway.cli.log_files import LogFile
+
 _USED = ("endpoint", "token", "ca_file", "batch")
-_SUFFIXES = (
-    ".gz",
-    ".xz",
-    ".zst",
-    ".bz2",
-    ".log",
-    ".txt",
-    ".out",
-    ".err",
-    ".jsonl",
-    ".json",
-    ".csv",
-)
+_PACKED = (".gz", ".xz", ".zst", ".bz2")
+_SUFFIXES = (*_PACKED, ".log", ".txt", ".out", ".err", ".jsonl", ".json", ".csv")
 
 
 def add(formats: Any) -> None:
     """Declare every format of logs."""
-    from headway.importing.formats import AUTO, FORMATS
-
-    titles = {AUTO: "logs of any known kind, and which they are"}
-    titles |= {name: one.title for name, one in FORMATS.items()}
-    for name, title in titles.items():
+    for name, title in TITLES.items():
         parser = formats.add_parser(
             name,
             help=title,
@@ -91,9 +78,6 @@ def _options(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Read the logs, print the report, and send the events where that is wanted."""
     from headway.importing.formats import rules_for
-    from headway.importing.log import LogImport
-    from headway.importing.merging import Stream, merged
-    from headway.importing.stamps import Stamps
 
     zone, year = read_zone(arguments.zone), read_year(arguments.year)
     start = _start(arguments.start)
@@ -107,26 +91,19 @@ def run(arguments: argparse.Namespace) -> int:
     name = arguments.run_name or _run_name(readable[0].path)
     if not name.strip():
         raise Refusal("the name of the run is empty", "give one with --run")
-    formats = rules_for(arguments.format)
     bar = _Bar(readable)
-    streams, clocks = [], []
-    for one in readable:
-        clocks.append(Stamps(zone=zone, year=year, latest=one.changed))
-        streams.append(Stream(bar.over(one), formats, clocks[-1], one.rank))
-    log = LogImport(name)
-    for told in merged(streams):
-        log.take(told.saying, told.moment, told.rank, told.text)
+    sources = Sources(readable, rules_for(arguments.format), zone=zone, year=year, over=bar.over)
+    runs = sources.read(name, start)
     bar.end()
-    chronicles = log.finish(start, relative=any(one.reader.relative for one in streams))
-    result = _result(arguments.format, files, readable, streams, clocks, zone)
-    result["runs"] = [_report(one) for one in chronicles]
-    if not any(one.course.journal.envelopes for one in chronicles):
+    result = {"format": arguments.format, **sources.summary(files)}
+    if not runs:
         raise Refusal(
             f"no line of {counted(result['lines']['total'], 'line')} tells of a training",
             "name its format, or describe its lines in a profile: see docs/importing.md",
         )
+    result["runs"] = [report_of(one) for one in runs]
     if arguments.ship:
-        result["shipped"] = _ship(chronicles, settings_of(AgentSettings, arguments), start)
+        result["shipped"] = _ship(runs, settings_of(AgentSettings, arguments), start)
     if arguments.json:
         print(json.dumps(result, sort_keys=True, allow_nan=False))
     else:
@@ -156,97 +133,12 @@ def _run_name(path: Path) -> str:
         name = shorter
 
 
-def _result(
-    name: str,
-    files: Sequence[LogFile],
-    readable: Sequence[LogFile],
-    streams: Sequence[Any],
-    clocks: Sequence[Any],
-    zone: tzinfo,
-) -> dict[str, Any]:
-    readers = {str(one.path): stream.reader for one, stream in zip(readable, streams, strict=True)}
-    formats: Counter[str] = Counter()
-    suspicious: Counter[str] = Counter()
-    listed = []
-    for one in files:
-        reader = readers.get(str(one.path))
-        if reader is not None:
-            formats += reader.formats
-            suspicious += reader.suspicious
-            if one.torn is not None:
-                suspicious["packed file without its end"] += 1
-        listed.append(
-            {
-                "path": str(one.path),
-                "bytes": one.size,
-                "packing": one.packing,
-                "encoding": one.encoding,
-                "skipped": one.skipped,
-                "torn": one.torn,
-                "rank": one.rank,
-                "lines": None if reader is None else reader.lines,
-                "formats": {} if reader is None else dict(reader.formats),
-            }
-        )
-    years = {one.guessed_year for one in clocks if one.guessed_year is not None}
-    return {
-        "format": name,
-        "formats": dict(formats.most_common()),
-        "files": listed,
-        "lines": {
-            "total": sum(reader.lines for reader in readers.values()),
-            "understood": sum(reader.understood for reader in readers.values()),
-            "ignored": sum(reader.ignored for reader in readers.values()),
-            "suspicious": dict(suspicious),
-        },
-        "clock": {
-            "zone": str(zone),
-            "zone_assumed": any(one.assumed_zone for one in clocks),
-            "year_assumed": min(years) if years else None,
-        },
-    }
-
-
-def _report(chronicle: Any) -> dict[str, Any]:
-    """Return the report of a run with what its log tells beside it."""
-    from headway.ledger import Timeline
-    from headway.report import report
-
-    course = chronicle.course
-    timeline = Timeline(chronicle.run)
-    timeline.add(course.journal.envelopes)
-    found = report(timeline.ledger(course.journal.last or 0))
-    interval = course.interval or 1
-    if interval > 1:
-        _widen(found, interval)
-    found["log"] = {
-        **course.findings.values(course.journal.shift),
-        "timed": chronicle.timed,
-    }
-    return found
-
-
-def _widen(found: dict[str, Any], interval: int) -> None:
-    """Tell rollbacks as the ranges that they are where a line stands for several steps.
-
-    Up to so many steps may have been completed after the last line and were lost, too.
-    """
-    for item, key in [
-        *((one, "steps") for one in found["rollbacks"]),
-        *((one, "rollback_steps") for one in found["incidents"]),
-    ]:
-        least = item[key]
-        if least is not None:
-            item[f"{key}_range"] = [least, least + interval]
-            item[key] = None
-
-
 def _ship(
-    chronicles: Sequence[Any], settings: AgentSettings, start: int | None
+    runs: "Sequence[ImportedRun]", settings: AgentSettings, start: int | None
 ) -> Mapping[str, int]:
     from headway.exporter.shipping import REFUSED_FOLDER, NotTakenError, Shipment, Shipper
 
-    for one in chronicles:
+    for one in runs:
         if not one.timed and start is None:
             raise Refusal(
                 f"the log of run {one.run} has no time stamp, so that it is unknown when it was",
@@ -260,10 +152,9 @@ def _ship(
     )
     sent = Shipment()
     try:
-        for one in chronicles:
-            envelopes = one.course.journal.envelopes
-            for begin in range(0, len(envelopes), settings.batch):
-                sent += shipper.ship(envelopes[begin : begin + settings.batch])
+        for one in runs:
+            for begin in range(0, len(one.envelopes), settings.batch):
+                sent += shipper.ship(one.envelopes[begin : begin + settings.batch])
     except NotTakenError as error:
         raise Refusal(str(error), "then run this import again; nothing is counted twice") from error
     finally:
@@ -274,13 +165,13 @@ def _ship(
 class _Bar:
     """How much of the files is read, in one line on a terminal."""
 
-    def __init__(self, files: Sequence[LogFile]) -> None:
+    def __init__(self, files: "Sequence[LogFile]") -> None:
         self._files = files
         self._whole = sum(one.size for one in files) or 1
         self._shows = sys.stderr.isatty()
         self._began = self._next = time.monotonic()
 
-    def over(self, file: LogFile) -> Iterator[str]:
+    def over(self, file: "LogFile") -> Iterator[str]:
         """Pass on the pieces of a file and show how far it is."""
         for piece in file.pieces():
             if self._shows and time.monotonic() > self._next:

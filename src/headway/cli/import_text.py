@@ -11,8 +11,15 @@ from headway.wording import counted
 def print_import(found: Mapping[str, Any]) -> None:
     """Print the runs of an import and its summary."""
     for run in found["runs"]:
-        print_report(run)
-        _log(run["log"])
+        if "categories" in run:
+            print_report(run)
+        if "step_lines" in run["log"]:
+            _log(run["log"])
+        for one in run.get("differences", ()):
+            print(
+                f"{one['figure']}: {_figure(one['theirs'])} published, {_figure(one['ours'])} here"
+            )
+            print(f"  {one['formula']}: {one['why']}")
     lines = found["lines"]
     kinds = ", ".join(f"{name} {count}" for name, count in found["formats"].items())
     print(
@@ -35,6 +42,10 @@ def print_import(found: Mapping[str, Any]) -> None:
         print(f"{len(found['runs'])} runs: a training began again from step 1 after one was over")
     if "shipped" in found:
         print(f"the collector has {counted(found['shipped']['acknowledged'], 'record')} of it")
+
+
+def _figure(value: float | None) -> str:
+    return wording.UNKNOWN if value is None else f"{value:.1f}"
 
 
 def _log(log: Mapping[str, Any]) -> None:

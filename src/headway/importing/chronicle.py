@@ -15,6 +15,7 @@ from headway.events import (
     Fault,
     Heartbeat,
     RankExited,
+    RestartPhase,
     RunConfigured,
     RunEnded,
     StopAnnounced,
@@ -23,7 +24,7 @@ from headway.importing.course import Course
 from headway.importing.errors import TRACEBACK
 from headway.importing.lanes import Lane
 from headway.importing.launcher_news import LauncherNews
-from headway.importing.progress import progress
+from headway.importing.progress import complete, progress
 from headway.importing.saves import Saves
 from headway.importing.sayings import (
     Began,
@@ -51,6 +52,7 @@ from headway.importing.stamps import SECOND, Moment
 
 _TRACEBACK_LINES = 400
 _MOST_FAULTS = 32
+_OF_NODE = ("lost_node", "storage")
 _HANG_PULSES = 2
 
 
@@ -143,7 +145,8 @@ class Chronicle:
             case JobState():
                 self._job(lane, saying, moment)
             case Published():
-                course.findings.published |= dict(saying.figures)
+                known = course.findings.published
+                course.findings.published = {**saying.figures, **known}
             case Requeued():
                 course.findings.requeued = True
             case Remark():
@@ -171,8 +174,14 @@ class Chronicle:
             elif known is not None and told.restarts <= known:
                 course.date(lane, moment)
                 return
-        course.date(lane, moment)
+        now = course.date(lane, moment)
         if told.restarts is None or attempt.restarts != told.restarts:
+            if told.layer == "in_process":
+                course.flush(lane)
+                course.left(now)
+                attempt.progressed = True
+            elif told.restarts is not None and attempt.restarts is not None:
+                attempt.ended = True  # a start that the next one followed without a step
             self._boundary(lane, moment)
         attempt = course.attempt
         if told.layer is not None:
@@ -180,8 +189,7 @@ class Chronicle:
         if told.restarts is not None:
             attempt.restarts = attempt.findings.restarts = told.restarts
         course.date(lane, moment)
-        if lane.rank is None or lane.rank == 0:
-            course.start(lane)
+        course.start(lane, now)
 
     def _configured(self, told: Configured) -> None:
         course = self.course
@@ -288,6 +296,9 @@ class Chronicle:
         if told.exception is not None and not lane.traceback:
             return  # a word in a sentence, no traceback above it
         course.flush(lane)
+        if told.completed is not None:
+            complete(course, lane, told.completed, moment)
+            course.flush(lane)
         now = course.date(lane, moment, before=told.ran_for or 0)
         rank = told.rank if told.rank is not None else rank
         if told.collective is not None and rank is not None:
@@ -308,11 +319,11 @@ class Chronicle:
                 exception=told.exception,
                 ran_for=told.ran_for,
                 timeout=told.timeout,
-                suspect_node=told.node,
-                step=None,
+                suspect_node=told.node if told.kind in _OF_NODE else None,
             ),
             now,
             rank=rank,
+            node=told.node,
         )
 
     def _stops(self, lane: Lane, told: Stops, moment: Moment | None) -> None:
@@ -362,6 +373,10 @@ class Chronicle:
             self._pulses.append(now)
             phases = () if lane.phase is None else (lane.phase.name,)
             course.emit(lane, Heartbeat(open_phases=phases, last_step=lane.last_step), now)
+        elif told.state == "backoff":
+            began = RestartPhase(layer="scheduler", phase="backoff", state="began")
+            course.tell(began, now)
+            course.attempt.ended = True
         elif told.state == "cancelled":
             course.attempt.cancelled = course.attempt.cancelled or "cancelled"
         elif told.state in ("queued", "not scheduled"):

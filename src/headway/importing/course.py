@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 from headway.events import (
+    AttemptEnded,
     AttemptStarted,
     CheckpointFinalized,
     CheckpointScheduled,
@@ -183,6 +184,13 @@ class Course:
             self._present(rank, time)
         self.journal.add(time, event, rank=rank, attempt=self.attempt.number, node=node)
 
+    def left(self, time: int) -> None:
+        """Record that the function of the newest attempt was left, to be entered again."""
+        attempt = self.attempt
+        ranks = {lane.rank for lane in self.lanes.values() if lane.started} | attempt.present
+        for rank in sorted({_REPORTER if rank is None else rank for rank in ranks}):
+            self.tell(AttemptEnded(learned_from="function"), time, rank=rank)
+
     def _present(self, rank: int, time: int) -> None:
         """Record that a rank is in the newest attempt, where its own lines do not show it."""
         attempt = self.attempt
@@ -241,6 +249,7 @@ class Course:
         if attempt.resumed:
             return
         attempt.resumed = True
+        lane.mark = max(lane.mark, lane.now)
         attempt.base = completed
         self.emit(lane, Resumed(completed=completed, checkpoint=checkpoint), lane.now)
 

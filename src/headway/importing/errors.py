@@ -60,7 +60,6 @@ def _exception(line: str) -> Saying | None:
 
 FORMAT = Format(
     name="errors",
-    title="Python tracebacks",
     is_training=False,
     rules=(
         Rule("Traceback (most recent call last)", _traceback),

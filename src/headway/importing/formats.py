@@ -8,12 +8,18 @@ from headway.importing import (
     maxtext,
     megatron,
     nccl,
+    nvrx_benchmark,
     own_trainers,
     torchtitan,
     transformers,
 )
+from headway.importing.names import AUTO
 from headway.importing.rules import Format
 
+_DOCUMENTS = (
+    Format(name="kubernetes", rules=()),
+    Format(name="events", rules=()),
+)
 FORMATS = {
     one.name: one
     for one in (
@@ -26,15 +32,16 @@ FORMATS = {
         own_trainers.MM,
         own_trainers.M4,
         goodput_events.FORMAT,
+        nvrx_benchmark.FORMAT,
         launchers.TORCHRUN,
         launchers.NVRX,
         nccl.FORMAT,
         launchers.SLURM,
         errors.FORMAT,
+        *_DOCUMENTS,
     )
 }
 """Formats by name: training programs first, then what stands beside any of them."""
-AUTO = "auto"
 
 
 def rules_for(name: str) -> tuple[Format, ...]:

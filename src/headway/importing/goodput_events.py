@@ -87,7 +87,6 @@ def _row(line: str) -> tuple[Saying, ...] | None:
 
 FORMAT = Format(
     name="goodput-events",
-    title="events of AI-Hypercomputer's goodput_measure",
     rules=(
         Rule('"event_type"', _event),
         Rule(",job_", _row),

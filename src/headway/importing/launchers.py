@@ -110,7 +110,6 @@ def _sigterm(line: str) -> Saying | None:
 
 TORCHRUN = Format(
     name="torchrun",
-    title="torchrun and torchelastic, with its failure table",
     is_training=False,
     rules=(
         *(Rule(mark, _said) for mark in lines.WORDS if not mark.startswith("srun")),
@@ -121,7 +120,6 @@ TORCHRUN = Format(
 )
 SLURM = Format(
     name="slurm",
-    title="lines of Slurm and of scripts that watch its jobs",
     is_training=False,
     rules=(
         Rule("srun: error:", _said),
@@ -137,7 +135,6 @@ SLURM = Format(
 )
 NVRX = Format(
     name="nvrx",
-    title="NVRx: ft_launcher, its profile of restarts, in-process restarts",
     is_training=False,
     rules=(
         Rule("Joining cluster restart", _joined),

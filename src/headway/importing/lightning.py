@@ -141,7 +141,6 @@ def _global_load(line: str) -> Saying | None:
 
 FORMAT = Format(
     name="lightning",
-    title="PyTorch Lightning",
     first_step=0,
     rules=(
         Rule("%|", _bar),
@@ -156,7 +155,6 @@ FORMAT = Format(
 )
 NEMO = Format(
     name="nemo",
-    title="NVIDIA NeMo",
     stands_on=("lightning",),
     first_step=0,
     rules=(

@@ -76,7 +76,6 @@ def _evaluated(line: str) -> Saying | None:
 
 FORMAT = Format(
     name="maxtext",
-    title="MaxText and Orbax",
     first_step=0,
     rules=(
         Rule("completed step:", _step),

@@ -247,7 +247,6 @@ def _stamp(line: str) -> Saying | None:
 
 FORMAT = Format(
     name="megatron",
-    title="Megatron-LM, Megatron core, Megatron-DeepSpeed and DeepSpeed",
     rules=(
         Rule("iteration ", _step),
         Rule(", skipped=", _deepspeed),

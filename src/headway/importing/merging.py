@@ -59,7 +59,7 @@ class Stream:
             yield self._found.popleft()
 
 
-def merged(streams: Iterable[Stream]) -> Iterator[Told]:
+def merged(streams: Iterable[Iterable[Told]]) -> Iterator[Told]:
     """Yield what the lines of all files say, in the order of time."""
     every = list(streams)
     if len(every) == 1:

@@ -60,7 +60,6 @@ def _terminated(line: str) -> Saying | None:
 
 FORMAT = Format(
     name="nccl",
-    title="PyTorch's NCCL watchdog",
     is_training=False,
     rules=(
         Rule("Watchdog caught collective", _timeout),

@@ -86,7 +86,6 @@ def _m4_validated(line: str) -> Saying | None:
 
 MM = Format(
     name="openmmlab",
-    title="OpenMMLab: mmcv and mmengine",
     rules=(
         Rule("Epoch", _mm),
         Rule("Iter", _mm),
@@ -96,7 +95,6 @@ MM = Format(
 )
 M4 = Format(
     name="m4",
-    title="the trainer of IDEFICS (m4)",
     rules=(
         Rule("iteration:", _m4),
         Rule("** Starting validation **", _m4_validating),

@@ -18,13 +18,12 @@ class Rule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Format:
-    """A kind of log: its name on the command line, whose it is, its rules.
+    """A kind of log: its name on the command line and its rules.
 
     `first_step` is the number that it prints for the first step.
     """
 
     name: str
-    title: str
     rules: tuple[Rule, ...]
     first_step: int = 1
     stands_on: tuple[str, ...] = ()

@@ -179,6 +179,8 @@ class Broke:
     collective: tuple[str, int] | None = None
     last_completed: int | None = None
     elements: int | None = None
+    completed: int | None = None
+    """Steps that were completed when it broke."""
     secondary: bool = False
     """Whether it is a consequence of something else, such as a lost connection to a peer."""
 

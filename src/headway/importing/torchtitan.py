@@ -105,7 +105,6 @@ def _step_of(text: str) -> int | None:
 
 FORMAT = Format(
     name="torchtitan",
-    title="torchtitan",
     rules=(
         Rule("loss:", _step),
         Rule("Training starts at step", _starts),

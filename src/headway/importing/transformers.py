@@ -116,7 +116,6 @@ def _llama(line: str) -> Saying | None:
 
 FORMAT = Format(
     name="huggingface",
-    title="Hugging Face Trainer, LLaMA-Factory, axolotl",
     rules=(
         Rule("%|", _bar),
         Rule("***** Running training *****", _began),

@@ -1,0 +1,76 @@
+"""Files that are one JSON document: results of the NVRx benchmark, cycles, Kubernetes objects."""
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from headway.events import Scalar
+from headway.importing import kubernetes, nvrx_benchmark
+from headway.importing.merging import Told
+from headway.importing.sayings import Began, Published, Remark, Saying
+from headway.importing.stamps import Moment, Stamps
+
+_CYCLE = ("cycle_number", "cycle_start_time", "active_nodes")
+
+
+def document_of(text: str) -> Any:
+    """Return the JSON document that a text is, None if it is something else."""
+    if text.lstrip()[:1] not in ("{", "["):
+        return None
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def kind_of(document: object) -> str | None:
+    """Return the name of the format of a document, None if it is not known."""
+    return next((name for name, (fits, _) in _KINDS.items() if fits(document)), None)
+
+
+def read(document: Any, stamps: Stamps) -> list[Told]:
+    """Return what a document tells, in the order of time."""
+    name = kind_of(document)
+    if name is None:
+        return []
+    found = []
+    for saying, moment, rank in _KINDS[name][1](document, stamps):
+        found.append(Told(0 if moment is None else moment.time, saying, moment, rank, name))
+    return sorted(found, key=lambda told: told.time)
+
+
+Row = tuple[Saying, Moment | None, int | None]
+
+
+def _results(document: Mapping[str, Any], stamps: Stamps) -> Iterable[Row]:
+    figures: dict[str, Scalar] = {
+        str(name): value
+        for name, value in document.items()
+        if isinstance(value, str | int | float) and not isinstance(value, bool)
+    }
+    for name, value in nvrx_benchmark.corrected(document).items():
+        figures[f"corrected {name}"] = value
+    yield Published(figures=figures), None, None
+
+
+def _is_cycle(document: object) -> bool:
+    return isinstance(document, dict) and all(name in document for name in _CYCLE)
+
+
+def _cycle(document: Mapping[str, Any], stamps: Stamps) -> Iterable[Row]:
+    number = document.get("cycle_number")
+    begin = stamps.read(str(document.get("cycle_start_time") or ""))
+    end = stamps.read(str(document.get("cycle_end_time") or ""))
+    if not isinstance(number, int) or begin is None:
+        return
+    yield Began(layer="launcher", restarts=number), begin, None
+    if end is not None:
+        yield Remark(kind="launcher", text=f"cycle {number} ended"), end, None
+
+
+_Read = Callable[[Any, Stamps], Iterable[Row]]
+_KINDS: Mapping[str, tuple[Callable[[object], bool], _Read]] = {
+    "nvrx-benchmark": (nvrx_benchmark.is_results, _results),
+    "nvrx": (_is_cycle, _cycle),
+    "kubernetes": (kubernetes.is_objects, kubernetes.sayings),
+}
