@@ -77,6 +77,9 @@ def _options(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Read the logs, print the report, and send the events where that is wanted."""
+    from headway.cli.import_report import report_of
+    from headway.cli.import_sources import Sources
+    from headway.cli.log_files import log_files
     from headway.importing.formats import rules_for
 
     zone, year = read_zone(arguments.zone), read_year(arguments.year)
