@@ -67,7 +67,7 @@ class Exposition:
             known = self._kept.pop(content_type, {})
             found = {}
             for snapshot in shown:
-                run = snapshot.ledger.run
+                run = snapshot.run
                 version, text = known.get(run, (None, {}))
                 if version != snapshot.version:
                     text = _text(run_samples(snapshot, target), encode)

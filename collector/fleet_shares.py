@@ -65,7 +65,7 @@ class FleetShares:
         )
 
     def _once(self, snapshot: Snapshot, key: Hashable, reckon: Callable[[], T]) -> T:
-        run = snapshot.ledger.run
+        run = snapshot.run
         with self._lock:
             kept = self._kept.get(run)
             if kept is None or kept.version != snapshot.version:

@@ -9,13 +9,19 @@ import threading
 import time
 import uuid
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from headway.blocks import Part, source
 from headway.collector.node_feed import NodeFeed
-from headway.collector.run_ledger import LedgerFailed, RunLedger, Snapshot, StillComputing
+from headway.collector.run_ledger import (
+    LedgerFailed,
+    RunLedger,
+    Snapshot,
+    StillComputing,
+    StoredRun,
+)
 from headway.events import Envelope
 from headway.expiry import Expiry
 from headway.ledger.segments import FrozenSegment
@@ -27,6 +33,10 @@ _LITTLE = 30_000_000
 """CPU time in ns that who asks for all runs may take to compute what changed."""
 _MORE = 150_000_000
 """The same, in ns, for ledgers older than `_LAG`, as after a time when nobody asked."""
+_ROOM = 0.9
+"""Share of the limit up to which runs stay once it is reached."""
+Stored = Callable[[str], tuple[Sequence[FrozenSegment], Iterable[Envelope]]]
+"""Reads a run's segments and events from the store."""
 _PATIENCE = 5.0
 """Seconds to wait for another thread that computes what was asked for."""
 
@@ -50,11 +60,19 @@ class Fleet:
 class Ledgers:
     """The timelines of all runs, found by run id or by name."""
 
-    def __init__(self, clock: Callable[[], int]) -> None:
-        """Start without any run; `clock` gives the time in UTC nanoseconds."""
+    def __init__(
+        self, clock: Callable[[], int], stored: Stored | None = None, limit: int = 0
+    ) -> None:
+        """Start without any run; `clock` gives the time in UTC nanoseconds.
+
+        `stored` reads a run's segments and events again, so that beyond about `limit` bytes runs
+        that are over, and those that nobody asked about for longest, are let go.
+        """
         self.asked = -float("inf")
         """When somebody last asked for all runs, in seconds of the monotonic clock."""
         self._clock = clock
+        self._stored = stored
+        self._limit = limit
         self._lock = threading.Lock()
         self._runs: dict[str, RunLedger] = {}
         self._unsettled: set[RunLedger] = set()
@@ -87,6 +105,33 @@ class Ledgers:
                 if told:
                     self._runs[run].add_of_nodes(told)
                     self._unsettled.add(self._runs[run])
+        self._make_room()
+
+    def _make_room(self) -> None:
+        """Let go of runs while they take too much; the one that was asked for last stays."""
+        if self._stored is None:
+            return
+        with self._lock:
+            held = [run for run in self._runs.values() if run.weight]
+        total = sum(run.weight for run in held)
+        if total <= self._limit:
+            return
+        held.sort(key=lambda run: (not run.settled, run.used, run.started or 0))
+        for run in held[:-1]:
+            if total <= self._limit * _ROOM:
+                break
+            weight = run.weight
+            if run.let_go():
+                total -= weight
+
+    def _again(self, run: str) -> StoredRun:
+        """Read all of a run again."""
+        if self._stored is None:
+            raise AssertionError("nothing is let go that cannot be read again")
+        segments, events = self._stored(run)
+        with self._lock:
+            of_nodes = self._feed.of_run(run)
+        return StoredRun(segments, events, of_nodes)
 
     def expire(self, run: str, found: Expiry) -> None:
         """Let go of a run's raw records that are no longer stored."""
@@ -169,7 +214,12 @@ class Ledgers:
     def _run(self, run: str) -> RunLedger:
         with self._lock:
             if run not in self._runs:
-                self._runs[run] = RunLedger(run, self._clock, self._count_computed)
+                self._runs[run] = RunLedger(
+                    run,
+                    self._clock,
+                    self._count_computed,
+                    None if self._stored is None else self._again,
+                )
             return self._runs[run]
 
     def _count_computed(self) -> None:

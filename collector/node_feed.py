@@ -64,6 +64,15 @@ class NodeFeed:
         known = self._nodes.get(node)
         return () if known is None else tuple(known.rare)
 
+    def of_run(self, run: str) -> list[Envelope]:
+        """Return all that a run was given so far."""
+        return [
+            envelope
+            for node in self._nodes.values()
+            if (given := node.given.get(run)) is not None
+            for envelope in node.events[: bisect_right(node.events, given, key=occurred)]
+        ]
+
     def num_rare(self, node: str) -> int:
         """Return how many events `rare` has."""
         known = self._nodes.get(node)

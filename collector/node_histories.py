@@ -146,7 +146,7 @@ class NodeHistories:
         )
 
     def _known(self, snapshot: Snapshot) -> Stay:
-        run = snapshot.ledger.run
+        run = snapshot.run
         with self._lock:
             version, stay = self._of_runs.get(run, (None, None))
             if stay is None or version != snapshot.version:

@@ -120,7 +120,7 @@ def _known(service: Service, asked: NewNote) -> tuple[str | None, str]:
         NoSuchRun: there is no such run.
     """
     if asked.about == "run":
-        run = service.ledgers.snapshot(asked.subject).ledger.run
+        run = service.ledgers.snapshot(asked.subject).run
         return run, run
     if asked.about == "incident":
         return found_incident(service, asked.subject)["run"], asked.subject
@@ -133,7 +133,7 @@ def _known(service: Service, asked: NewNote) -> tuple[str | None, str]:
         return None, asked.subject
     for snapshot in service.ledgers.snapshots():
         if any(one["attempt"] == asked.subject for one in snapshot.report["attempt_list"]):
-            return snapshot.ledger.run, asked.subject
+            return snapshot.run, asked.subject
     raise NotKnown(
         f"no attempt {asked.subject!r} is known here",
         "A configuration is named by its attempt: `headway ask what-changed` lists them.",

@@ -83,7 +83,7 @@ def events(service: Service, asked: EventQuestion) -> Answer:
 
 def step_records(service: Service, asked: StepQuestion) -> Answer:
     """What was measured of each completed step of one run; times by the node's clock, UTC ns."""
-    run = service.ledgers.snapshot(asked.run).ledger.run
+    run = service.ledgers.snapshot(asked.run).run
     version = service.store.version
     last = 2**62 if asked.last is None else asked.last
     table, place = service.store.reading.steps(

@@ -1,18 +1,19 @@
 """One run's timeline with the ledger that was computed last, for any number of threads that ask.
 
-New events only queue up, so that no commit waits for a ledger that is being computed.
+New events only queue up, so that no commit waits for a ledger that is being computed. A run that
+nobody asks about can let go of its events and its ledger, and read them again from the store.
 """
 
 import logging
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
-from headway.blocks import Part, earliest, expanded, of_kinds
+from headway.blocks import Block, Part, earliest, expanded, of_kinds
 from headway.collector.node_clocks import NodeClocks
-from headway.events import Envelope, RunStarted
+from headway.events import Envelope, RunStarted, Steps
 from headway.expiry import Expiry
 from headway.ledger import Ledger, Timeline
 from headway.ledger.segments import FrozenSegment
@@ -24,6 +25,11 @@ _LIVE_STEP = 1_000_000_000
 """A live ledger is at most this old, in nanoseconds."""
 
 
+_RECORD = 700
+_STEP = 125
+"""Bytes of a record, and of each step in it."""
+
+
 class LedgerFailed(RuntimeError):  # noqa: N818  # the condition reads as a name
     """The events of a run are stored, but its ledger could not be computed."""
 
@@ -32,22 +38,53 @@ class StillComputing(RuntimeError):  # noqa: N818  # the condition reads as a na
     """A ledger that is asked for is being computed, and it takes long."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Snapshot:
-    """A run's ledger at one moment and what is derived from it; equal versions are equal."""
+class StoredRun(NamedTuple):
+    """All that is stored of one run: segments, its own events, those of its nodes."""
 
+    segments: Sequence[FrozenSegment]
+    events: Iterable[Envelope]
+    of_nodes: Iterable[Envelope]
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Snapshot:
+    """What a run's ledger said at one moment (UTC ns); equal versions are equal.
+
+    The ledger itself is held only while there is room; `again` reads it from what is stored.
+    """
+
+    run: str
     version: str
-    ledger: Ledger
+    as_of: int
     report: dict[str, Any]
     summary: dict[str, Any]
     newest: int
+    held: Ledger | None
+    again: Callable[[int], Ledger]
+
+    @property
+    def ledger(self) -> Ledger:
+        """Return the ledger; where it was let go, reading it takes as long as at a start."""
+        found = self.held
+        if found is None:
+            found = self.held = self.again(self.as_of)
+        return found
 
 
 class RunLedger:
     """What is known of one run: its events, and the snapshot that was computed last."""
 
-    def __init__(self, run: str, clock: Callable[[], int], computed: Callable[[], None]) -> None:
-        """Start without events; `computed` is called after each new snapshot."""
+    def __init__(
+        self,
+        run: str,
+        clock: Callable[[], int],
+        computed: Callable[[], None],
+        stored: Callable[[str], StoredRun] | None = None,
+    ) -> None:
+        """Start without events; `computed` is called after each new snapshot.
+
+        `stored` reads what was let go; without it nothing can be.
+        """
         self.name = run.rpartition("-")[0] or run
         self.started: int | None = None
         self.cost = 0
@@ -55,7 +92,12 @@ class RunLedger:
         self.as_of = 0
         """When the newest snapshot was computed, UTC ns."""
         self.latest: Snapshot | None = None
+        self.used = 0.0
+        """When somebody last asked for the ledger, in seconds of the monotonic clock."""
+        self.weight = 0
+        """About how many bytes its events and its ledger take."""
         self._run = run
+        self._stored = stored
         self._clock = clock
         self._on_computed = computed
         self._queue_lock = threading.Lock()
@@ -63,26 +105,46 @@ class RunLedger:
         self._num_changes = 0
         self._clocks = NodeClocks()
         self._compute_lock = threading.Lock()
-        self._timeline = Timeline(run)
+        self._timeline: Timeline | None = Timeline(run)
         self._defect: Exception | None = None
         self._failure: Exception | None = None
         self._computed = -1
 
     def restore(self, segments: Sequence[FrozenSegment]) -> None:
         """Take what is left of expired steps, before any event."""
-        self._timeline.add_segments(segments)
+        if self._timeline is not None:
+            self._timeline.add_segments(segments)
 
     def expire(self, found: Expiry) -> None:
         """Let go of raw records that are no longer stored; what the ledger says stays."""
         with self._compute_lock:
-            self._timeline = self._timeline.without(found.removed, found.kept, found.segments)
+            if self._timeline is not None:
+                self._timeline = self._timeline.without(found.removed, found.kept, found.segments)
         with self._queue_lock:
             self._num_changes += 1
+
+    def let_go(self) -> bool:
+        """Hold neither events nor ledger until somebody asks; return whether that was possible.
+
+        What was last said of the run stays.
+        """
+        if self._stored is None or self._defect is not None:
+            return False
+        if not self._compute_lock.acquire(blocking=False):
+            return False
+        try:
+            with self._queue_lock:
+                self._timeline, self._queue, self.weight = None, [], 0
+            if self.latest is not None:
+                self.latest.held = None
+            return True
+        finally:
+            self._compute_lock.release()
 
     def add(self, parts: Sequence[Part]) -> None:
         """Take stored events of the run."""
         with self._queue_lock:
-            self._queue += parts
+            self._hold(parts)
             self._num_changes += 1
             self._clocks.add(parts)
             told = min(map(earliest, parts))
@@ -94,8 +156,14 @@ class RunLedger:
     def add_of_nodes(self, envelopes: Sequence[Envelope]) -> None:
         """Take events of the run's nodes, which are no sign of the run itself."""
         with self._queue_lock:
-            self._queue += envelopes
+            self._hold(envelopes)
             self._num_changes += 1
+
+    def _hold(self, parts: Sequence[Part]) -> None:
+        """Keep parts for the timeline; what was let go finds them in the store."""
+        if self._timeline is not None:
+            self._queue += parts
+            self.weight += sum(map(_weight, parts))
 
     @property
     def settled(self) -> bool:
@@ -119,6 +187,7 @@ class RunLedger:
             StillComputing: another thread was at it for the whole time.
         """
         asked, now = self._num_changes, self._clock()
+        self.used = time.monotonic()
         if not self._compute_lock.acquire(timeout=-1 if patience is None else patience):
             raise StillComputing(f"the ledger of {self._run!r} is being computed, which takes long")
         try:
@@ -146,18 +215,22 @@ class RunLedger:
 
     def _compute(self) -> None:
         now, begun = self._clock(), time.thread_time_ns()
+        timeline = self._read_again()
         with self._queue_lock:
             queue, self._queue = self._queue, []
             num_changes, newest = self._num_changes, self._clocks.newest()
         try:
-            ledger = self._ledger(queue, now)
+            ledger = self._ledger(timeline, queue, now)
             built = report(ledger)
             found = Snapshot(
+                run=ledger.run,
                 version=f"{num_changes}-{now}",
-                ledger=ledger,
+                as_of=now,
                 report=built,
                 summary=summary(built),
                 newest=newest,
+                held=ledger,
+                again=self._ledger_again,
             )
         except Exception as error:
             # A defect met by one run's events must not hide the other runs.
@@ -169,12 +242,63 @@ class RunLedger:
         self._computed = num_changes
         self._on_computed()
 
-    def _ledger(self, new: Sequence[Part], now: int) -> Ledger:
+    def _ledger(self, timeline: Timeline, new: Sequence[Part], now: int) -> Ledger:
         if self._defect is not None:
             raise self._defect
         try:
-            self._timeline.add(expanded(new))
+            timeline.add(expanded(new))
         except Exception as error:
             self._defect = error  # half of the events are in, so no later ledger would be right
             raise
-        return self._timeline.ledger(now)
+        return timeline.ledger(now)
+
+    def _ledger_again(self, as_of: int) -> Ledger:
+        """Return the ledger of a time in UTC ns from what is stored by now."""
+        with self._compute_lock:
+            self.used = time.monotonic()
+            timeline = self._read_again()
+            with self._queue_lock:
+                queue, self._queue = self._queue, []
+            return self._ledger(timeline, queue, as_of)
+
+    def _read_again(self) -> Timeline:
+        """Return the timeline, read from what is stored if it was let go."""
+        if self._timeline is not None:
+            return self._timeline
+        if self._stored is None:
+            raise AssertionError("only what can be read again is let go")
+        timeline = Timeline(self._run)
+        with self._queue_lock:
+            # What arrives from here on is queued; what of it is read, too, is taken once.
+            self._timeline = timeline
+        weight = 0
+
+        def weighed(envelopes: Iterable[Envelope]) -> Iterator[Envelope]:
+            nonlocal weight
+            for envelope in envelopes:
+                weight += _weight(envelope)
+                yield envelope
+
+        try:
+            stored = self._stored(self._run)
+            timeline.add_segments(stored.segments)
+            timeline.add(weighed(stored.events))
+            timeline.add(weighed(stored.of_nodes))
+        except Exception as error:
+            with self._queue_lock:
+                self._timeline, self._queue, self.weight = None, [], 0
+            raise LedgerFailed(
+                f"the events of {self._run!r} could not be read again: {error}"
+            ) from error
+        with self._queue_lock:
+            self.weight += weight
+        return timeline
+
+
+def _weight(part: Part) -> int:
+    """Return about how many bytes a part takes in a timeline and its ledger (measured)."""
+    if isinstance(part, Block):
+        return _RECORD * part.count
+    if isinstance(part.event, Steps):
+        return _RECORD + _STEP * (part.last_sequence - part.first_sequence + 1)
+    return _RECORD

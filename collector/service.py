@@ -2,7 +2,7 @@
 
 import logging
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 
 from headway.blocks import Part, of_kinds
@@ -19,6 +19,7 @@ from headway.collector.remarks import Remarks
 from headway.collector.run_ledger import LedgerFailed
 from headway.collector.upkeep import Upkeep
 from headway.events import Envelope, IncidentAcknowledged, IncidentCorrected, Note
+from headway.ledger.segments import FrozenSegment
 from headway.settings import CollectorSettings
 from headway.storage.store import EventStore
 
@@ -43,7 +44,7 @@ class Service:
         self.remarks = Remarks()
         self.own_events = OwnEvents(clock)
         self.fleet_shares = FleetShares()
-        self._ledgers = Ledgers(clock)
+        self._ledgers = Ledgers(clock, self._stored, settings.ledger_limit)
         self._node_histories = NodeHistories(self._ledgers, self.node_clocks, store, clock)
         self._refresher = Refresher(self._ledgers, clock)
         self._upkeep = Upkeep(store, self._ledgers, settings, clock)
@@ -144,6 +145,10 @@ class Service:
                 self._publish(batch)
                 batch = []
         self._publish(batch)
+
+    def _stored(self, run: str) -> tuple[Sequence[FrozenSegment], Iterator[Envelope]]:
+        """Return what is stored of a run, for a ledger that was let go."""
+        return self.store.keeping.segments(run).get(run, []), self.store.envelopes(run)
 
     def _warm(self) -> None:
         """Compute every ledger once, so that nobody who asks has to wait for a thousand."""

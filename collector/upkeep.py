@@ -75,13 +75,13 @@ class Upkeep:
         new = [
             snapshot
             for snapshot in self._ledgers.snapshots()
-            if self._said.get(snapshot.ledger.run) != snapshot.version
+            if self._said.get(snapshot.run) != snapshot.version
         ]
         count = 0
         for begin in range(0, len(new), _RUNS_AT_ONCE):
             if not going_on():
                 break
-            some = {one.ledger.run: one for one in new[begin : begin + _RUNS_AT_ONCE]}
+            some = {one.run: one for one in new[begin : begin + _RUNS_AT_ONCE]}
             rows = {run: rows_of(snapshot.report) for run, snapshot in some.items()}
             count += self._store.keeping.say(rows, self._clock())
             self._said |= {run: snapshot.version for run, snapshot in some.items()}

@@ -268,9 +268,11 @@ class EventStore:
         """
         return copying.export(self._engine, folder)
 
-    def envelopes(self) -> Iterator[Envelope]:
-        """Yield the stored events in the order in which they were stored."""
+    def envelopes(self, run: str | None = None) -> Iterator[Envelope]:
+        """Yield the stored events, or those of one run, in the order in which they were stored."""
         statement = select(EVENTS)
+        if run is not None:
+            statement = statement.where(EVENTS.c.run == run)
         with self._engine.connect() as connection:
             result = connection.execution_options(yield_per=_ROWS_AT_ONCE).execute(statement)
             for row in result:

@@ -152,6 +152,11 @@ class CollectorSettings(ServiceSettings):
         int,
         "Most bytes of requests on their way into the store, inflated; more are turned away.",
     ] = 256 * 1024**2
+    ledger_limit: Annotated[
+        int,
+        "About how many bytes of events stay in memory for the ledgers; beyond it runs are read "
+        "again from the database when somebody asks.",
+    ] = 1024**3
     step_retention_days: Annotated[
         float,
         "Days after which raw records of steps expire and sums stay; 0 keeps them for good.",
