@@ -9,9 +9,12 @@ import pyarrow
 import pytest
 
 from headway.collector.endpoints import ENDPOINTS
+from headway.collector.otlp.bodies import PROTOBUF
 from headway.events import AttemptStarted, RunConfigured, RunEnded, RunStarted
 from headway.storage.client import ARROW, CollectorRefused
+from headway.storage.questions import QUESTIONS
 from incident_collector import Running, broken, running
+from otlp_requests import body
 from records import ANCHOR, SECOND, record, steps
 
 NUM_RUNS = 5
@@ -193,26 +196,57 @@ def plain(row: dict[str, object]) -> dict[str, object]:
 
 
 GETS = [one.path for one in ENDPOINTS if one.method == "GET"]
+TELL_THE_TIME = {"/api/v1/health", "/api/v1/health/nodes", "/api/v1/health/runs"}
+QUERIES = {"/api/v1/runs/{run}/comparison": {"other": "broken-1"}}
+
+
+@pytest.fixture(scope="module")
+def over(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """A collector whose only run is over."""
+    end = record(15, RunEnded(reason="failed"), producer="f" * 32, run="broken-1")
+    path = tmp_path_factory.mktemp("over") / "events.duckdb"
+    with running(path, [*broken("broken-1", "f" * 32), end]) as found:
+        yield found
+
+
+def asked(collector: Running, path: str, tag: str | None = None) -> httpx.Response:
+    """Ask an endpoint about what there is, as who has the answer with this tag."""
+    named = {
+        "run": "broken-1",
+        "node": "n1",
+        "incident": collector.client.incidents()[0]["incident"],
+        "question": next(iter(QUESTIONS)),
+    }
+    headers = {} if tag is None else {"If-None-Match": f'"other", W/{tag}'}
+    url = path.format_map(named)
+    return collector.http.get(url, params=QUERIES.get(path, {}), headers=headers)
 
 
 @pytest.mark.parametrize("path", GETS)
-def test_what_did_not_change_is_not_sent_again(tmp_path: Path, path: str) -> None:
-    ended = [
-        *broken("broken-1", "f" * 32),
-        record(15, RunEnded(reason="failed"), producer="f" * 32, run="broken-1"),
-    ]
-    with running(tmp_path / "events.duckdb", ended) as collector:
+def test_what_did_not_change_is_not_sent_again(over: Running, path: str) -> None:
+    first = asked(over, path)
+    assert first.status_code == 200, first.text
+    again = asked(over, path, first.headers["ETag"])
+    if path not in TELL_THE_TIME:
+        assert (again.status_code, again.content) == (304, b"")
+    assert asked(over, path, '"of-another-answer"').status_code == 200
+
+
+def test_what_changed_is_sent_by_every_endpoint(tmp_path: Path) -> None:
+    with running(tmp_path / "events.duckdb", broken("broken-1", "f" * 32)) as collector:
+        before = {path: asked(collector, path) for path in GETS}
         (incident,) = collector.client.incidents()
-        url = path.format(run="broken-1", node="n1", incident=incident["incident"])
-        first = collector.http.get(url)
-        assert first.status_code == 200
-        known = {"If-None-Match": f'"other", W/{first.headers["ETag"]}'}
-        if path != "/api/v1/health":  # it tells the time
-            assert collector.http.get(url, headers=known).status_code == 304
         collector.client.acknowledge(incident["incident"], "Ada")
-        again = collector.http.get(url, headers=known)
-        if again.status_code == 304:
-            assert first.content == collector.http.get(url).content
+        end = record(20, RunEnded(reason="failed"), producer="f" * 32, run="broken-1")
+        collector.http.post("/v1/logs", content=body([end]), headers={"content-type": PROTOBUF})
+        sent = set()
+        for path, first in before.items():
+            again = asked(collector, path, first.headers["ETag"])
+            now = asked(collector, path)
+            assert (again.status_code == 304) == (now.content == first.content), path
+            if again.status_code == 200:
+                sent.add(path)
+        assert {"/api/v1/runs", "/api/v1/incidents", "/api/v1/fleet", "/api/v1/events"} <= sent
 
 
 def test_columns_and_rows_have_versions_of_their_own(collector: Running) -> None:
