@@ -9,17 +9,20 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 
 from headway.alerts.rule import Rule
+from headway.alerts.sounding import RUN_LABELS
 from headway.alerts.texts import subject_template, summary_template
 
 INTERVAL = 15
 """Seconds between two evaluations."""
-RUN_LABELS = ("team", "cluster", "owner")
-"""Labels of a run by which alerts are routed."""
 _INCIDENT = "headway_open_incident_gpu_seconds"
 _SUSPECT = (
     "{{ with printf `" + _INCIDENT + "{run=%q}` $labels.run | query }}{{ with first . }}"
     '{{ label "cause" . }}{{ with label "suspect_node" . }}, node {{ . }}{{ end }}'
     '{{ with label "suspect_rank" . }}, rank {{ . }}{{ end }}{{ end }}{{ end }}'
+)
+_CAUSE = (
+    "{{ with printf `" + _INCIDENT + "{run=%q}` $labels.run | query }}{{ with first . }}"
+    '{{ label "cause" . }}{{ end }}{{ end }}'
 )
 _STAKE = (
     "{{ with printf `sum(" + _INCIDENT + "{run=%q}) / 3600` $labels.run | query }}"
@@ -72,6 +75,8 @@ def _rule(rule: Rule, dashboard: str) -> Iterator[str]:
     yield f"    severity: {rule.severity}"
     yield f"    area: {rule.area}"
     yield f"    subject: {json.dumps(subject_template(rule))}"
+    if "run" in rule.labels:
+        yield f"    cause: {json.dumps(_CAUSE)}"
     yield "  annotations:"
     for name, text in annotation_templates(rule, dashboard).items():
         yield f"    {name}: {json.dumps(text)}"

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from headway.alerts.matching import Matcher, matching
 
-GROUP_WAIT, GROUP_INTERVAL, REPEAT_INTERVAL = 10, 60, 4 * 3600
+GROUP_WAIT, GROUP_INTERVAL, REPEAT_INTERVAL = 3, 60, 4 * 3600
 """Seconds before a first notice, between two about changes, and before one is said again."""
 GROUP_BY = ("subject",)
 """What alerts of one notice share: the run, or the node, that they are about."""

@@ -89,6 +89,7 @@ def test_an_alert_names_the_run_s_people_the_suspect_the_stake_and_the_incident(
         {"series": series("headway_gpu_hour_price", {"currency": "EUR"}), "values": "2x10"},
     ]
     fixed = {"severity": "page", "area": "training", "subject": "run llama 8b"}
+    fixed["cause"] = "gpu_fault"
     expected = {
         "exp_labels": {**known, **fixed},
         "exp_annotations": {

@@ -1,0 +1,182 @@
+"""The embedded engine at work: looks at the metrics, decides, and sends, each in its own time.
+
+What is decided is written down before anything is sent, so that a restart neither forgets a notice
+nor says it under another key. A receiver that does not answer delays nobody else's notices.
+"""
+
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import asdict
+from typing import Any
+
+from headway.alerts.evaluation import Alert, Alerts, Sample, evaluate
+from headway.alerts.matching import matcher
+from headway.alerts.notices import (
+    Group,
+    Groups,
+    Hidden,
+    Notice,
+    Plan,
+    Silence,
+    Told,
+    acknowledged,
+    as_row,
+    group_of,
+    plan,
+)
+from headway.alerts.receivers import Receiver
+from headway.alerts.senders import Outcome, send
+from headway.alerts.site import Site
+from headway.alerts.sounding import sounding
+from headway.storage.alert_book import AlertBook, AlertKey
+
+_LOG = logging.getLogger(__name__)
+
+INTERVAL = 2.0
+"""Seconds between two evaluations."""
+_FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 300.0
+"""Seconds before a notice that was not taken is sent again: doubled from the first on."""
+_REFUSALS = 5
+"""Refusals after which a notice is given up: the receiver will not change its mind."""
+
+Send = Callable[[Notice, Receiver, str], Outcome]
+
+
+class Engine:
+    """Rules, groups and outbox of one site over one book."""
+
+    def __init__(
+        self,
+        book: AlertBook,
+        site: Site,
+        look: Callable[[], Sequence[Sample]],
+        clock: Callable[[], float],
+        dashboard: str,
+        send: Send = send,
+    ) -> None:
+        """Take up what the book says; `look` gives the metrics, `clock` seconds UTC."""
+        self._book, self._site, self._look, self._clock = book, site, look, clock
+        self._dashboard, self._send = dashboard, send
+        self._alerts: Alerts = {
+            (key.rule, key.labels): Alert(rule=key.rule, labels=key.labels, **row)
+            for key, row in book.alerts().items()
+        }
+        self._lock = threading.Lock()
+        self._hidden: tuple[Hidden, ...] = ()
+        self._stopping = threading.Event()
+        self._busy: dict[str, Future[None]] = {}
+        self._pool = ThreadPoolExecutor(max_workers=8, thread_name_prefix="alerts")
+        self._thread = threading.Thread(target=self._run, name="alerts", daemon=True)
+
+    def start(self) -> None:
+        """Begin to work."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End; what was not sent stays in the book."""
+        self._stopping.set()
+        if self._thread.ident is not None:
+            self._thread.join()
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+    def turn(self) -> Plan:
+        """Look once, decide, and write down what is decided."""
+        samples, now = self._look(), self._clock()
+        with self._lock:
+            alerts = evaluate(list(self._site.rules.values()), samples, self._alerts, now)
+            firing = sounding(alerts.values(), self._site.rules, samples, self._dashboard)
+            decided = plan(self._site, firing, self.silences(), self._groups(), now)
+            self._book.turn(
+                {AlertKey(rule=one.rule, labels=one.labels): _row(one) for one in alerts.values()},
+                {group.key: as_row(group) for group in decided.groups},
+                [_posted(notice) for notice in decided.notices],
+                now,
+            )
+            self._alerts, self._hidden = alerts, decided.hidden
+        return decided
+
+    def deliver(self) -> None:
+        """Begin to send what is due: for each receiver one notice at a time, in their order."""
+        for receiver, job in list(self._busy.items()):
+            if job.done():
+                del self._busy[receiver]
+        for row in self._book.due(self._clock()):
+            if row["receiver"] not in self._busy:
+                self._busy[row["receiver"]] = self._pool.submit(self._try, row)
+
+    def silences(self) -> list[Silence]:
+        """Return every silence."""
+        return [_silence(row) for row in self._book.silences()]
+
+    def acknowledge(self, key: str, by: str) -> Group | None:
+        """Let somebody take a group; None if there is none of this key."""
+        with self._lock:
+            for group in self._groups().values():
+                if group.key == key:
+                    taken = acknowledged(group, by, self._clock())
+                    self._book.change_group(key, as_row(taken))
+                    return taken
+        return None
+
+    def _groups(self) -> Groups:
+        return {group.identity: group for group in map(group_of, self._book.groups())}
+
+    def _run(self) -> None:
+        while not self._stopping.is_set():
+            try:
+                self.turn()
+                self.deliver()
+            except Exception:
+                _LOG.exception("alerting: this look failed; the next follows in %g s", INTERVAL)
+            self._stopping.wait(INTERVAL)
+
+    def _try(self, row: dict[str, Any]) -> None:
+        notice = _notice(row)
+        receiver = self._site.receivers.get(row["receiver"])
+        if receiver is None:
+            outcome = Outcome(state="refused", answer="the site has no such receiver any more")
+            tries = _REFUSALS
+        else:
+            outcome, tries = self._send(notice, receiver, self._dashboard), row["tries"] + 1
+        now = self._clock()
+        if outcome.state == "delivered" or (outcome.state == "refused" and tries >= _REFUSALS):
+            self._book.tried(row["notice"], outcome.answer, None, outcome.state, now)
+            if outcome.state == "refused":
+                _LOG.error("receiver %s refuses: %s", row["receiver"], outcome.answer)
+            return
+        pause = outcome.after or min(_FIRST_PAUSE * 2.0 ** row["tries"], _LONGEST_PAUSE)
+        self._book.tried(row["notice"], outcome.answer, now + pause, "waiting", now)
+
+
+def _row(alert: Alert) -> dict[str, Any]:
+    return {
+        name: getattr(alert, name) for name in alert.__slots__ if name not in ("rule", "labels")
+    }
+
+
+def _posted(notice: Notice) -> dict[str, Any]:
+    return {
+        "receiver": notice.receiver,
+        "key": notice.key,
+        "subject": notice.subject,
+        "body": asdict(notice),
+    }
+
+
+def _notice(row: dict[str, Any]) -> Notice:
+    body = row["body"]
+    listed = {name: tuple(Told(**one) for one in body[name]) for name in ("firing", "resolved")}
+    return Notice(**{**body, **listed})
+
+
+def _silence(row: dict[str, Any]) -> Silence:
+    return Silence(
+        silence=str(row["silence"]),
+        matchers=tuple(matcher(one) for one in row["matchers"]),
+        owner=row["owner"],
+        reason=row["reason"],
+        begins=row["begins"],
+        ends=row["ends"],
+    )

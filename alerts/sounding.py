@@ -1,0 +1,103 @@
+"""An alert of the embedded engine as receivers are told of it: labels and words. Pure."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from urllib.parse import quote_plus
+
+from headway.alerts.evaluation import Alert, Sample
+from headway.alerts.notices import Told
+from headway.alerts.rule import Rule
+from headway.alerts.texts import subject, summary
+
+RUN_LABELS = ("team", "cluster", "owner")
+"""Labels of a run by which alerts are routed."""
+_HOUR = 3600.0
+
+
+class Surroundings:
+    """What the samples say about runs beside the conditions: people, open incidents, the price."""
+
+    def __init__(self, samples: Iterable[Sample]) -> None:
+        """Keep what is needed of the samples."""
+        self._runs: dict[str, Mapping[str, str]] = {}
+        self._incidents: dict[str, Sample] = {}
+        self._price: tuple[str, float] | None = None
+        for one in samples:
+            if one.metric == "headway_run_info":
+                self._runs[one.labels["run"]] = one.labels
+            elif one.metric == "headway_open_incident_gpu_seconds":
+                self._incidents[one.labels["run"]] = one
+            elif one.metric == "headway_gpu_hour_price":
+                self._price = one.labels["currency"], one.value
+
+    def people(self, run: str) -> dict[str, str]:
+        """Return a run's labels by which alerts are routed."""
+        told = self._runs.get(run, {})
+        return {name: told[name] for name in RUN_LABELS if told.get(name)}
+
+    def cause(self, run: str) -> dict[str, str]:
+        """Return the cause of the run's open incident as a label, by which alerts are routed."""
+        incident = self._incidents.get(run)
+        return {} if incident is None else {"cause": incident.labels["cause"]}
+
+    def words(self, run: str, dashboard: str) -> dict[str, str]:
+        """Return stake, suspect and link of the run's open incident, empty without one."""
+        incident = self._incidents.get(run)
+        if incident is None:
+            return {"stake": "", "suspect": "", "incident_url": ""}
+        labels = incident.labels
+        hours = incident.value / _HOUR
+        money = "" if self._price is None else f", {hours * self._price[1]:.0f} {self._price[0]}"
+        node, rank = labels["suspect_node"], labels["suspect_rank"]
+        return {
+            "stake": f"{hours:.1f} GPU-hours so far{money}",
+            "suspect": labels["cause"]
+            + (f", node {node}" if node else "")
+            + (f", rank {rank}" if rank else ""),
+            "incident_url": f"{dashboard}/incident?incident={labels['incident']}",
+        }
+
+
+def told(alert: Alert, rule: Rule, around: Surroundings, dashboard: str) -> Told:
+    """Return an alert with the labels and annotations that Prometheus would give it."""
+    own = dict(alert.labels)
+    run = own.get("run", "")
+    labels = {
+        "alertname": rule.name,
+        **own,
+        **around.people(run),
+        **around.cause(run),
+        "severity": rule.severity,
+        "area": rule.area,
+        "subject": subject(rule, own),
+    }
+    annotations = {
+        "summary": summary(rule, alert.value, own),
+        "description": rule.meaning,
+        "runbook": f"docs/runbooks/{rule.name}.md",
+    }
+    if "run" in rule.labels:
+        annotations |= around.words(run, dashboard)
+        annotations["run_url"] = f"{dashboard}/run?run={quote_plus(run)}"
+    elif "node" in rule.labels:
+        annotations["node_url"] = f"{dashboard}/hardware?node={quote_plus(own.get('node', ''))}"
+    return Told(
+        labels=labels,
+        annotations=annotations,
+        starts_at=alert.fired_at or alert.active_at,
+        ends_at=alert.resolved_at,
+    )
+
+
+def sounding(
+    alerts: Iterable[Alert],
+    rules: Mapping[str, Rule],
+    samples: Sequence[Sample],
+    dashboard: str,
+) -> list[Told]:
+    """Return every alert that fires or has just resolved, with its words."""
+    around = Surroundings(samples)
+    return [
+        told(one, rules[one.rule], around, dashboard.rstrip("/"))
+        for one in alerts
+        if one.state != "pending" and one.rule in rules
+    ]

@@ -1,0 +1,172 @@
+"""The book of alerting: alerts, groups, silences and notices, each change one transaction.
+
+Times are seconds UTC. Rows are plain values: what they mean is the business of `headway.alerts`.
+"""
+
+import json
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection, create_engine, delete, event, insert, select, text, update
+from sqlalchemy.exc import DatabaseError
+
+from headway.storage.alert_tables import ALERTS, GROUPS, METADATA, OUTBOX, SILENCES, VERSION
+
+KEPT = 90 * 86_400.0
+"""Seconds for which a notice that was delivered or refused stays in the log."""
+
+Row = dict[str, Any]
+
+
+class BookError(RuntimeError):
+    """The file is no book of alerting, or one of a newer version."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlertKey:
+    """Which alert a row is about."""
+
+    rule: str
+    labels: tuple[tuple[str, str], ...]
+
+
+class AlertBook:
+    """One SQLite file, used by one process at a time, by any number of its threads."""
+
+    def __init__(self, path: Path) -> None:
+        """Open the file, or make it.
+
+        Raises:
+            BookError: a file that is something else, or of a newer version.
+        """
+        self._engine = create_engine(f"sqlite:///{path}", connect_args={"timeout": 10})
+        event.listen(self._engine, "connect", _configure)
+        self._lock = threading.Lock()
+        try:
+            with self._changing() as connection:
+                version = connection.execute(text("PRAGMA user_version")).scalar_one()
+                if version > VERSION:
+                    raise BookError(
+                        f"{path} has version {version} of alerting's tables, and this is "
+                        f"{VERSION}: use the Headway that wrote it, or move the file away"
+                    )
+                METADATA.create_all(connection)
+                connection.execute(text(f"PRAGMA user_version = {VERSION}"))
+        except DatabaseError as error:
+            raise BookError(f"{path} is no file of alerting: {error.orig}; move it away") from error
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._engine.dispose()
+
+    def alerts(self) -> dict[AlertKey, Row]:
+        """Return what was kept of each alert."""
+        with self._reading() as connection:
+            return {
+                AlertKey(rule=rule, labels=tuple((k, v) for k, v in json.loads(labels))): row
+                for rule, labels, row in connection.execute(select(ALERTS))
+            }
+
+    def groups(self) -> list[Row]:
+        """Return what was kept of each group."""
+        with self._reading() as connection:
+            return [dict(row) for row in connection.execute(select(GROUPS.c.row)).scalars()]
+
+    def turn(
+        self,
+        alerts: Mapping[AlertKey, Row],
+        groups: Mapping[str, Row],
+        notices: Sequence[Row],
+        now: float,
+    ) -> None:
+        """Keep the outcome of one evaluation: all alerts and groups as they are, new notices.
+
+        A notice has `receiver`, `key`, `subject` and `body`. What is said, and that it was said,
+        are one transaction: after a crash it is sent again, or decided again, and never lost.
+        """
+        with self._changing() as connection:
+            connection.execute(delete(ALERTS))
+            connection.execute(delete(GROUPS))
+            if alerts:
+                rows = [
+                    {"rule": key.rule, "labels": json.dumps(key.labels), "row": row}
+                    for key, row in alerts.items()
+                ]
+                connection.execute(insert(ALERTS), rows)
+            if groups:
+                kept = [{"key": key, "row": row} for key, row in groups.items()]
+                connection.execute(insert(GROUPS), kept)
+            if notices:
+                fresh = {"state": "waiting", "created": now, "due": now, "tries": 0}
+                connection.execute(insert(OUTBOX), [{**one, **fresh} for one in notices])
+            old = OUTBOX.c.ended < now - KEPT
+            connection.execute(delete(OUTBOX).where(old))
+
+    def change_group(self, key: str, row: Row) -> bool:
+        """Replace what is kept of a group; return whether it was still there."""
+        with self._changing() as connection:
+            done = connection.execute(update(GROUPS).where(GROUPS.c.key == key).values(row=row))
+            return bool(done.rowcount)
+
+    def silences(self) -> list[Row]:
+        """Return every silence, the newest first."""
+        with self._reading() as connection:
+            found = connection.execute(select(SILENCES).order_by(SILENCES.c.silence.desc()))
+            return [dict(row) for row in found.mappings()]
+
+    def silence(self, row: Row) -> int:
+        """Keep a silence and return its number."""
+        with self._changing() as connection:
+            made = connection.execute(insert(SILENCES).values(**row))
+            (number,) = made.inserted_primary_key or (0,)
+            return int(number)
+
+    def end_silence(self, number: int, now: float) -> bool:
+        """Let a silence end now; return whether there is one of this number."""
+        with self._changing() as connection:
+            which = update(SILENCES).where(SILENCES.c.silence == number)
+            return bool(connection.execute(which.values(ends=now)).rowcount)
+
+    def due(self, now: float) -> list[Row]:
+        """Return the notices to be sent at a time, the oldest of each receiver first."""
+        waiting = select(OUTBOX).where(OUTBOX.c.state == "waiting", OUTBOX.c.due <= now)
+        with self._reading() as connection:
+            found = connection.execute(waiting.order_by(OUTBOX.c.notice)).mappings()
+            return [dict(row) for row in found]
+
+    def tried(self, notice: int, answer: str, due: float | None, state: str, now: float) -> None:
+        """Keep what a receiver answered: the notice waits until `due`, or is over."""
+        ended = None if state == "waiting" else now
+        values = {"answer": answer, "state": state, "ended": ended}
+        if due is not None:
+            values["due"] = due
+        with self._changing() as connection:
+            which = update(OUTBOX).where(OUTBOX.c.notice == notice)
+            connection.execute(which.values(tries=OUTBOX.c.tries + 1, **values))
+
+    def deliveries(self, limit: int, before: int | None = None) -> list[Row]:
+        """Return the newest notices with what became of them, at most `limit` before a number."""
+        query = select(OUTBOX).order_by(OUTBOX.c.notice.desc()).limit(limit)
+        if before is not None:
+            query = query.where(OUTBOX.c.notice < before)
+        with self._reading() as connection:
+            return [dict(row) for row in connection.execute(query).mappings()]
+
+    @contextmanager
+    def _changing(self) -> Iterator[Connection]:
+        with self._lock, self._engine.begin() as connection:
+            yield connection
+
+    @contextmanager
+    def _reading(self) -> Iterator[Connection]:
+        with self._engine.connect() as connection:
+            yield connection
+
+
+def _configure(connection: Any, _: object) -> None:
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("PRAGMA synchronous = FULL")
