@@ -16,6 +16,7 @@ from headway.collector.endpoint import Answer, Asked, Endpoint, NotKnown
 from headway.collector.fleet_api import price, price_object
 from headway.collector.paging import Cursor, Limit, page
 from headway.collector.remarks import INCIDENT
+from headway.collector.run_api import RunFilter, chosen
 from headway.collector.schemas import list_of, object_of, optional
 from headway.collector.service import Service
 from headway.events import CAUSES, Event, IncidentAcknowledged, IncidentCorrected
@@ -40,13 +41,24 @@ class IncidentFilter:
     cause: Annotated[
         str | None, Asked(sentence="Only those of this cause.", choices=tuple(CAUSES))
     ] = None
-    team: Annotated[str | None, Asked(sentence="Only those of runs with this team label.")] = None
+    label: Annotated[
+        tuple[str, ...],
+        Asked(sentence="Only those of runs with this label, as NAME=VALUE.", example="team=vision"),
+    ] = ()
     node: Annotated[str | None, Asked(sentence="Only those that suspect this node.")] = None
     group: Annotated[
         str | None, Asked(sentence="Only those of this group of one cause and signature.")
     ] = None
     since: Annotated[int | None, Asked(sentence="Only those opened at it or later, UTC ns.")] = None
     until: Annotated[int | None, Asked(sentence="Only those opened before it, UTC ns.")] = None
+    last: Annotated[
+        int | None,
+        Asked(
+            sentence="Only those opened so many ns or less before the newest sign of a run that is "
+            "meant.",
+            lowest=1,
+        ),
+    ] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,12 +176,21 @@ def _meant(
     service: Service, asked: IncidentFilter
 ) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
     """Give the incidents that are meant, each after the report of its run."""
-    ledgers = service.ledgers
-    snapshots = ledgers.snapshots() if asked.run is None else [ledgers.snapshot(asked.run)]
+    if asked.run is None:
+        snapshots = chosen(service, RunFilter(label=asked.label))
+    else:
+        snapshots = [service.ledgers.snapshot(asked.run)]
+    since = asked.since
+    if asked.last is not None:
+        lived = (one.report["end"] or one.report["as_of"] for one in snapshots)
+        since = max(max(lived, default=0) - asked.last, since or 0)
     for snapshot in snapshots:
         report = snapshot.report
-        if asked.team is None or _team(report) == asked.team:
-            yield from ((report, one) for one in _all(report) if _is_meant(one, asked))
+        yield from (
+            (report, one)
+            for one in _all(report)
+            if _is_meant(one, asked) and (since is None or one["opened"] >= since)
+        )
 
 
 def _is_meant(one: dict[str, Any], asked: IncidentFilter) -> bool:
@@ -177,7 +198,6 @@ def _is_meant(one: dict[str, Any], asked: IncidentFilter) -> bool:
         (asked.state is None or one["state"] == asked.state)
         and (asked.cause is None or one["cause"] == asked.cause)
         and (asked.node is None or one["suspect_node"] == asked.node)
-        and (asked.since is None or one["opened"] >= asked.since)
         and (asked.until is None or one["opened"] < asked.until)
         and (asked.group is None or group_of(one) == asked.group)
     )
@@ -253,8 +273,10 @@ def _whole(service: Service, report: Mapping[str, Any], one: Mapping[str, Any]) 
         reason = f"headway: incident {identity}, {one['cause'].replace('_', ' ')}"
         scheduler = service.node_histories.scheduler(report["run"])
         cordon = cordon_commands(node, scheduler, reason)
+    began = {attempt["attempt"]: attempt["start"] for attempt in report["attempt_list"]}
     return {
         **_of(report, one, service.node_histories.incidents_of_gpus),
+        "tries": [{**tried, "began": began.get(tried["attempt"])} for tried in one["tries"]],
         "as_of": report["as_of"],
         "price": price_object(price(service)),
         "history": [asdict(remark) for remark in remarks.about(INCIDENT, identity)],

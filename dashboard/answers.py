@@ -48,6 +48,7 @@ class _Kept:
     content: dict[str, Any] | None = None
     version: str | None = None
     asked: float = 0.0
+    doubtful: bool = False
     failed: float | None = None
     error: CollectorError | None = None
 
@@ -72,8 +73,8 @@ class Answers:
     def __init__(
         self, client: CollectorClient, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        """Start without any; `clock` gives seconds."""
-        self._client = client
+        """Start without any; `clock` gives seconds. What is no answer is asked of `client`."""
+        self.client = client
         self._clock = clock
         self._lock = threading.Lock()
         self._kept: OrderedDict[tuple[str, Query], _Kept] = OrderedDict()
@@ -81,7 +82,13 @@ class Answers:
 
     def close(self) -> None:
         """Close the connections."""
-        self._client.close()
+        self.client.close()
+
+    def doubt(self) -> None:
+        """Ask again for whatever is wanted next, since somebody has just changed something."""
+        with self._lock:
+            for kept in self._kept.values():
+                kept.doubtful = True
 
     def get(self, path: str, query: Mapping[str, Any]) -> dict[str, Any]:
         """Return the answer to a question.
@@ -111,14 +118,14 @@ class Answers:
     def _refresh(self, kept: _Kept, path: str, query: Mapping[str, Any]) -> CollectorError | None:
         """Make an answer young, or return why it cannot be."""
         now = self._clock()
-        if kept.content is not None and now - kept.asked < LIFETIME:
+        if kept.content is not None and not kept.doubtful and now - kept.asked < LIFETIME:
             return None
         if kept.error is not None and kept.failed is not None and now - kept.failed < LIFETIME:
             return kept.error
         if self._down is not None and now - self._down[0] < LIFETIME:
             return self._down[1]  # a collector that hangs is not asked for each part of a page
         try:
-            changed = self._client.changed(path, query, kept.version)
+            changed = self.client.changed(path, query, kept.version)
         except CollectorUnreachable as error:
             kept.failed, kept.error = self._clock(), error
             if not isinstance(error, CollectorTimedOut):
@@ -130,7 +137,7 @@ class Answers:
         self._down = kept.error = None
         if changed is not None:
             kept.content, kept.version = changed
-        kept.asked = self._clock()
+        kept.asked, kept.doubtful = self._clock(), False
         return None
 
 

@@ -66,7 +66,17 @@ def items(path: str, name: str, **parameters: Any) -> list[dict[str, Any]]:
 def query(path: str, **parameters: Any) -> str:
     """Return how anybody can ask for the same answer: `GET /api/v1/runs/demo/report`."""
     place, asked = _question(path, parameters)
-    return f"GET {place}" + (f"?{urlencode(asked)}" if asked else "")
+    return f"GET {place}" + (f"?{urlencode(asked, doseq=True)}" if asked else "")
+
+
+def client() -> CollectorClient:
+    """Return the client for what is no answer to keep: SQL, and what people say."""
+    return _answers(load(ClientSettings)).client
+
+
+def doubt() -> None:
+    """Ask the collector again for whatever is wanted next: something was just changed."""
+    _answers(load(ClientSettings)).doubt()
 
 
 def runs() -> list[dict[str, Any]]:

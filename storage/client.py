@@ -209,7 +209,7 @@ class CollectorClient:
             CollectorError: refused, or no answer; see its subclasses.
         """
         asked = {"sql": statement, "limit": limit, "parameters": parameters or None}
-        return self._post("/api/v1/sql", _given(asked | {"counted": int(counted)}))
+        return self._post("/api/v1/sql", _given(asked | {"counted": 1 if counted else None}))
 
     def sql_table(
         self,

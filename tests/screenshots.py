@@ -44,6 +44,7 @@ def shots(endpoint: str) -> Iterator[Shot]:
     yield Shot(name="run-ended", path=_address("run", run=ended["run"]))
     yield Shot(name="run-missing", path="/run/nope")
     yield Shot(name="incidents", path="/incidents")
+    yield Shot(name="incidents-list", path=_address("incidents", view="One by one"))
     for cause in ("gpu_fault", "exception"):
         one = next((found for found in incidents if found["cause"] == cause), None)
         if one is not None:
@@ -53,6 +54,9 @@ def shots(endpoint: str) -> Iterator[Shot]:
     yield Shot(name="hardware", path="/hardware")
     yield Shot(name="hardware-node", path=_address("hardware", node=nodes[0]["node"]))
     yield Shot(name="explore", path="/explore")
+    yield Shot(name="explore-weeks", path=_address("explore", question="week-against-week"))
+    own = "SELECT layer, cause, incident FROM v_incidents"
+    yield Shot(name="explore-own", path=_address("explore", question="own", sql=own))
     yield Shot(name="health", path="/health")
 
 

@@ -237,7 +237,8 @@ def _incident(incident: Incident, ledger: Ledger) -> dict[str, Any]:
         "tries": [_values(one) for one in incident.tries],
         "evidence": [item.words for item in shown],
         "observations": [_observation(item) for item in shown],
-        "first_fault": _first_fault(shown, incident),
+        "first_fault": _first_fault(shown),
+        "decided_by": _decided_by(shown, incident),
         "num_observations": len(incident.evidence),
         "persistent": dict(incident.persistent),
         "warnings": list(incident.warnings),
@@ -252,12 +253,18 @@ def _incident(incident: Incident, ledger: Ledger) -> dict[str, Any]:
     }
 
 
-def _first_fault(shown: Sequence[Evidence], incident: Incident) -> int | None:
-    """Return the place of the observation that the verdict rests on; None where it is no one's."""
+def _first_fault(shown: Sequence[Evidence]) -> int | None:
+    """Return the place of the first observation that is no echo; an exit only follows a fault."""
+    own = [(item.time, item.kind == "exit", i) for i, item in enumerate(shown) if not item.echo]
+    return min(own)[-1] if own else None
+
+
+def _decided_by(shown: Sequence[Evidence], incident: Incident) -> int | None:
+    """Return the place of the observation on which the verdict rests; None where it is no one's."""
     telling = [
-        (item.cause != incident.original_cause, item.signature != incident.signature, item.time, i)
+        (item.signature != incident.signature, item.echo, item.time, i)
         for i, item in enumerate(shown)
-        if not item.echo
+        if item.cause == incident.original_cause
     ]
     return min(telling)[-1] if telling else None
 

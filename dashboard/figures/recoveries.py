@@ -1,0 +1,159 @@
+"""How long recoveries take, what their time goes to, and how many attempts they need."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import plotly.graph_objects as go  # type: ignore[import-untyped]  # it ships no types
+
+from headway import metrics
+from headway.dashboard.figures.style import HORIZONTAL_BARS, SECOND, styled, unit_of
+from headway.incidents.model import PHASES
+from headway.wording import count, counted, duration, percent, plain
+
+Group = Mapping[str, Any]
+"""One cause or layer, as the API tells it."""
+
+PHASE_COLOURS: Mapping[str, str] = {
+    phase: metrics.category(category).colour
+    for phase, category in zip(
+        PHASES,
+        ("stalled", "restart", "down", "startup", "checkpoint_load", "rolled_back"),
+        strict=True,
+    )
+}
+"""Each phase has the colour of the category in which the ledger counts most of its time."""
+PHASE_MEANINGS: Mapping[str, str] = {
+    "detect": "From the fault until anybody acts on it.",
+    "teardown": "Stopping what is left of the broken attempt.",
+    "wait": "Queue and back-off: nobody starts anything.",
+    "start": "Rendezvous, processes, model.",
+    "load": "Reading the checkpoint back.",
+    "recompute": "Doing steps again that had been done before.",
+}
+_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#882255")
+_DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot", "solid")
+_TICKS: Mapping[int, str] = {
+    1: "1 s",
+    10: "10 s",
+    60: "1 min",
+    600: "10 min",
+    3_600: "1 h",
+    6 * 3_600: "6 h",
+    86_400: "1 d",
+    7 * 86_400: "7 d",
+}
+"""Seconds at which the logarithmic axis is marked; shorter times are drawn at one."""
+MOST_CURVES = len(_COLOURS)
+_MOST_ATTEMPTS = 5
+
+
+def curves(groups: Mapping[str, Group]) -> go.Figure:
+    """Return the share of recoveries that took at most so long, for the most frequent groups."""
+    figure = go.Figure()
+    shown = [name for name in by_size(groups) if groups[name]["curve"]["ns"]][:MOST_CURVES]
+    for place, name in enumerate(shown):
+        curve, number = groups[name]["curve"], groups[name]["recovered_ns"]["count"]
+        seconds = [max(ns, SECOND) / SECOND for ns in curve["ns"]]
+        figure.add_scatter(
+            name=f"{plain(name).capitalize()} ({count(number)})",
+            x=[seconds[0], *seconds],
+            y=[0, *(100 * share for share in curve["share"])],
+            mode="lines+markers" if number < 10 else "lines",
+            marker_size=6,
+            line={
+                "shape": "hv",
+                "width": 2,
+                "color": _COLOURS[place],
+                "dash": _DASHES[place],
+            },
+            hovertext=[
+                f"<b>{plain(name).capitalize()}</b><br>{percent(share)} of "
+                f"{counted(number, 'recovery', 'recoveries')} took at most {duration(ns)}"
+                for ns, share in zip(
+                    [curve["ns"][0], *curve["ns"]], [0.0, *curve["share"]], strict=True
+                )
+            ],
+            hovertemplate="%{hovertext}<extra></extra>",
+        )
+    styled(figure, 360, showlegend=True)
+    figure.update_yaxes(range=[0, 102], ticksuffix=" %", fixedrange=True)
+    figure.update_xaxes(
+        type="log",
+        title="Time from the fault to the first step after it",
+        tickvals=list(_TICKS),
+        ticktext=list(_TICKS.values()),
+        tickangle=0,
+        fixedrange=True,
+    )
+    return figure
+
+
+def phases(groups: Mapping[str, Group]) -> go.Figure:
+    """Return what the time of all incidents of each group went to, phase by phase."""
+    shown = [name for name in by_time(groups) if any(groups[name]["phase_ns"].values())]
+    longest = max((sum(groups[name]["phase_ns"].values()) for name in shown), default=0)
+    size, unit = unit_of(longest)
+    figure = go.Figure()
+    for phase in PHASES:
+        amounts = [groups[name]["phase_ns"][phase] for name in shown]
+        if not any(amounts):
+            continue
+        figure.add_bar(
+            name=phase.capitalize(),
+            y=[plain(name).capitalize() for name in shown],
+            x=[amount / size for amount in amounts],
+            marker_color=PHASE_COLOURS[phase],
+            hovertext=[
+                f"<b>{plain(name).capitalize()}: {phase}</b><br>{duration(amount)}, "
+                f"{percent(amount / sum(groups[name]['phase_ns'].values()))}"
+                f"<br>{PHASE_MEANINGS[phase]}"
+                for name, amount in zip(shown, amounts, strict=True)
+            ],
+            hovertemplate="%{hovertext}<extra></extra>",
+            **HORIZONTAL_BARS,
+        )
+    styled(figure, 30 * len(shown) + 110, barmode="stack", bargap=0.3, showlegend=True)
+    figure.update_yaxes(
+        categoryorder="array",
+        categoryarray=[plain(name).capitalize() for name in shown],
+        autorange="reversed",
+        showgrid=False,
+        fixedrange=True,
+    )
+    figure.update_xaxes(title=f"Time of all incidents ({unit})", fixedrange=True, nticks=6)
+    return figure
+
+
+def attempts(groups: Mapping[str, Group]) -> go.Figure:
+    """Return how many recoveries needed one attempt, two, and so on, by group."""
+    figure = go.Figure()
+    places = [*map(str, range(1, _MOST_ATTEMPTS)), f"{_MOST_ATTEMPTS} or more"]
+    shown = [name for name in by_size(groups) if groups[name]["attempts_needed"]][:MOST_CURVES]
+    for place, name in enumerate(shown):
+        figure.add_bar(
+            name=plain(name).capitalize(),
+            x=places,
+            y=_needed(groups[name]["attempts_needed"]),
+            marker_color=_COLOURS[place],
+            hovertemplate=f"{plain(name).capitalize()}: %{{y}} with %{{x}} attempts<extra></extra>",
+        )
+    styled(figure, 300, barmode="stack", bargap=0.35, showlegend=True)
+    figure.update_xaxes(title="Attempts until training went on", type="category", fixedrange=True)
+    figure.update_yaxes(title="Recoveries", rangemode="tozero", tickformat=",d", fixedrange=True)
+    return figure
+
+
+def by_size(groups: Mapping[str, Group]) -> list[str]:
+    """Return the groups with the most recoveries first."""
+    return sorted(groups, key=lambda name: (-groups[name]["recovered_ns"]["count"], name))
+
+
+def by_time(groups: Mapping[str, Group]) -> list[str]:
+    """Return the groups that took most time first."""
+    return sorted(groups, key=lambda name: (-sum(groups[name]["phase_ns"].values()), name))
+
+
+def _needed(found: Mapping[str, int]) -> list[int]:
+    numbers = [found.get(str(number), 0) for number in range(1, _MOST_ATTEMPTS)]
+    more = sum(amount for number, amount in found.items() if int(number) >= _MOST_ATTEMPTS)
+    return [*numbers, more]
