@@ -227,6 +227,7 @@ def _gpu(one: GpuHistory) -> dict[str, Any]:
     return {
         "device": one.device,
         "pci_address": one.address,
+        "product": one.product,
         "faults": one.faults,
         "classes": dict(one.classes),
         "names": list(one.names),

@@ -51,6 +51,9 @@ STYLE = f"""<style>
 .hw-age.hw-stale {{ opacity: 1; font-weight: 600; }}
 .hw-age.hw-stale::before {{ background: {WARNING}; }}
 .hw-foot {{ font-size: 0.85rem; opacity: 0.78; margin: 1.5rem 0 0; }}
+.hw-table small {{ opacity: 0.78; }}
+.hw-links {{ font-size: 0.9rem; margin: 0; }}
+.hw-links a {{ color: inherit; }}
 .hw-notice {{ border-left: 3px solid {EDGE}; padding: 0.3rem 0 0.3rem 1rem; max-width: 48rem; }}
 .hw-notice p {{ margin: 0.2rem 0; }}
 </style>"""
@@ -121,6 +124,26 @@ def outside_link(url: str, text: str) -> Markup:
     return Markup(
         html=f'<a href="{escape(url)}" target="_blank" rel="noopener noreferrer">{escape(text)}</a>'
     )
+
+
+def links(text: str, found: Sequence[Markup]) -> str:
+    """Return a line of links after a few words."""
+    return f'<p class="hw-links">{escape(text)} {", ".join(one.html for one in found)}</p>'
+
+
+def two_lines(first: Cell, second: Cell) -> Markup:
+    """Return a cell with a second line, which is smaller; an empty one is left out."""
+    more = f"<br><small>{_html(second)}</small>" if second else ""
+    return Markup(html=_html(first) + more)
+
+
+def colours(meanings: Mapping[str, str]) -> str:
+    """Return what colours mean, by name."""
+    parts = "".join(
+        f'<span><span class="hw-key" style="background:{colour}"></span>{escape(name)}</span>'
+        for name, colour in meanings.items()
+    )
+    return f'<div class="hw-legend">{parts}</div>'
 
 
 def run_link(run: str, text: str) -> Markup:

@@ -3,7 +3,16 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from headway.dashboard.views import explore, fleet, incident, incidents, run
+from headway.dashboard.views import (
+    explore,
+    fleet,
+    hardware,
+    health,
+    incident,
+    incidents,
+    recovery,
+    run,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,7 +30,10 @@ PAGES = (
     Page(title="Run", path="run", draw=run.page),
     Page(title="Incidents", path="incidents", draw=incidents.page),
     Page(title="Incident", path="incident", draw=incident.page, listed=False),
+    Page(title="Recovery", path="recovery", draw=recovery.page),
+    Page(title="Hardware", path="hardware", draw=hardware.page),
     Page(title="Explore", path="explore", draw=explore.page),
+    Page(title="Health", path="health", draw=health.page),
 )
 """The first is what opens where the address names none."""
 

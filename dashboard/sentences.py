@@ -34,6 +34,11 @@ def headline(report: Report) -> str:
     return text
 
 
+def in_gpu_time(report: Report) -> bool:
+    """Return whether the run's GPU time is known."""
+    return bool(report["gpu_time"]["elapsed_gpu_ns"])
+
+
 def largest_loss(report: Report) -> tuple[str, int]:
     """Return the category, other than productive, that took most time, and that time."""
     losses = {name: ns for name, ns in report["categories"].items() if name != "productive"}

@@ -8,8 +8,10 @@ import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Page, expect
 
 from browser_pages import chromium, dashboard, in_terminal, value
+from fleet_collector import a_fleet
 from headway.metrics import CATEGORIES
 from headway.wording import ratio_range
+from incident_collector import running
 from sample_run import Sample, sample
 from stub_collector import collector
 
@@ -91,26 +93,67 @@ def test_a_bar_of_the_ledger_explains_itself(browser: Browser, address: str) -> 
     page.close()
 
 
+@pytest.fixture(scope="module")
+def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    path = tmp_path_factory.mktemp("fleet") / "events.duckdb"
+    with running(path, a_fleet()) as served, dashboard(served.address) as address:
+        yield address
+
+
 def test_one_click_leads_from_the_fleet_to_a_run_and_the_address_names_it(
-    browser: Browser, address: str
+    browser: Browser, fleet: str
 ) -> None:
     page = browser.new_page()
     watch = Watch(page)
-    page.goto(address)
+    page.goto(fleet)
 
-    page.get_by_role("link", name=ENDED.report["run"]).click()
+    page.get_by_role("link", name="new-1", exact=True).click()
 
-    assert value(page, "Training goodput") == ratio_range(**ENDED.report["training_goodput"])
-    assert page.url == f"{address}/run?run={ENDED.report['run']}"
+    value(page, "Training goodput")
+    assert page.url == f"{fleet}/run?run=new-1"
     assert watch.complaints == []
     page.close()
 
 
-@pytest.mark.parametrize("path", ["", "/run"])
-def test_a_page_fits_a_phone(browser: Browser, address: str, path: str) -> None:
+@pytest.mark.parametrize(
+    "path", ["", "/recovery?window=all+time", "/hardware", "/hardware?node=n1"]
+)
+def test_a_page_of_the_fleet_fits_a_phone_and_complains_of_nothing(
+    browser: Browser, fleet: str, path: str
+) -> None:
+    page = browser.new_page(viewport={"width": 390, "height": 844})
+    watch = Watch(page)
+
+    page.goto(fleet + path)
+
+    expect(page.locator(".hw-lead")).to_be_visible(timeout=20_000)
+    expect(page.locator(".hw-table").last).to_be_attached(timeout=20_000)
+    main = page.get_by_test_id("stMain")
+    assert main.evaluate("element => element.scrollWidth <= element.clientWidth")
+    assert watch.complaints == []
+    page.close()
+
+
+def test_a_choice_on_the_fleet_page_is_in_its_address_and_comes_back_from_there(
+    browser: Browser, fleet: str
+) -> None:
+    page = browser.new_page()
+    page.goto(fleet)
+    page.get_by_test_id("stButtonGroup").get_by_text("all time").click()
+    expect(page.get_by_role("link", name="old", exact=True)).to_be_visible(timeout=20_000)
+    again = browser.new_page()
+
+    again.goto(page.url)
+
+    expect(again.get_by_role("link", name="old", exact=True)).to_be_visible(timeout=20_000)
+    page.close()
+    again.close()
+
+
+def test_a_page_fits_a_phone(browser: Browser, address: str) -> None:
     page = browser.new_page(viewport={"width": 390, "height": 844})
 
-    page.goto(address + path)
+    page.goto(f"{address}/run")
 
     value(page, "Training goodput")
     main = page.get_by_test_id("stMain")

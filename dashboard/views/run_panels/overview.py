@@ -5,7 +5,6 @@ import streamlit as st
 from headway.dashboard import markup, numbers, sentences, source
 from headway.dashboard.figures import ledger
 from headway.dashboard.figures.style import Report
-from headway.dashboard.totals import in_gpu_time
 from headway.dashboard.views import reader
 from headway.dashboard.views.plots import plot
 from headway.wording import count, counted, duration, percent, plain, ratio_range
@@ -60,7 +59,7 @@ def show_numbers(report: Report) -> None:
             "steps that a failure now would lose.",
             query=query,
         )
-    if in_gpu_time(report):
+    if sentences.in_gpu_time(report):
         gpu_time = report["gpu_time"]
         held = "" if gpu_time["gpus"] is None else f" ({count(gpu_time['gpus'])} held)"
         st.caption(

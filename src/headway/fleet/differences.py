@@ -46,7 +46,8 @@ class Difference:
 class Comparison:
     """The slow recoveries against the others; `threshold` is the shortest of the slow, in ns.
 
-    Without a threshold there are too few to compare.
+    Differences are the circumstances that are more frequent among the slow ones. Without a
+    threshold there are too few to compare.
     """
 
     slow: int
@@ -85,6 +86,7 @@ def compare(known: Iterable[PastIncident]) -> Comparison:
         )
         for what, value in compared
     ]
+    found = [one for one in found if one.slow * len(others) > one.others * len(slow)]
     found.sort(key=lambda one: (one.chance, -one.slow, one.what, one.value))
     return Comparison(slow=len(slow), others=len(others), threshold=threshold, differences=found)
 

@@ -72,7 +72,8 @@ def headline(group: Mapping[str, Any], worst: Mapping[str, Any] | None) -> str:
     sides = side_shares(group)
     if not sides:
         return f"{text}. No incident cost anything."
-    return f"{text}. What incidents cost, by whose they are: {sides}."
+    spent = gpu_hours(sum(one["lost_gpu_ns"] for one in group["sides"]))
+    return f"{text}. All incidents cost {spent}: {sides}."
 
 
 def _between(low: float, high: float, words: Callable[[Any], str]) -> str:
