@@ -37,6 +37,8 @@ _ROOM = 0.9
 """Share of the limit up to which runs stay once it is reached."""
 Stored = Callable[[str], tuple[Sequence[FrozenSegment], Iterable[Envelope]]]
 """Reads a run's segments and events from the store."""
+_LIGHT = 32 * 2**20
+"""Bytes of events from which on a ledger may take long, though nobody computed it yet."""
 _PATIENCE = 5.0
 """Seconds to wait for another thread that computes what was asked for."""
 
@@ -170,6 +172,8 @@ class Ledgers:
     def snapshot(self, run: str) -> Snapshot:
         """Return the current ledger of a run, given by its id or, the newest of it, by its name.
 
+        One that takes long to compute may be a second old.
+
         Raises:
             NoSuchRun: neither an id nor a name of a known run.
             LedgerFailed: a defect of the ledger.
@@ -183,7 +187,7 @@ class Ledgers:
                 if not named:
                     raise NoSuchRun(f"no event of a run {run!r} has arrived")
                 found = max(named, key=lambda item: item.started or 0)
-        return found.snapshot(_PATIENCE)
+        return found.recent(_PATIENCE)
 
     def snapshots(self) -> list[Snapshot]:
         """Return the ledgers of all runs as `fleet` does."""
@@ -203,6 +207,19 @@ class Ledgers:
         stale = self.stale(now)
         if stale:
             self._compute(stale, now)
+        return self._fleet(now)
+
+    def last(self) -> Fleet:
+        """Return the ledgers of all runs before the end, for which there is no time to lose.
+
+        What takes long to compute stays as it was, and is left out where it never was.
+        """
+        now, spent = self._clock(), 0
+        for run in self.stale(now):
+            if spent + run.cost <= _MORE and run.weight <= _LIGHT:
+                with suppress(LedgerFailed, StillComputing):
+                    run.snapshot(0.0)
+                spent += run.cost
         return self._fleet(now)
 
     def stale(self, now: int) -> list[RunLedger]:

@@ -22,6 +22,8 @@ _SELDOM = 10 * _SECOND
 """Ages in ns at which a ledger is computed again while somebody asks, and while nobody does."""
 _SHARE = 0.2
 """Most of one core's time that it takes."""
+_LONGEST_END = 0.5
+"""Seconds to wait at the end for a ledger that is being computed."""
 _LOOK_SECONDS = 0.2
 """Seconds until the next look where nothing is to be done."""
 
@@ -42,10 +44,10 @@ class Refresher:
         self._thread.start()
 
     def close(self) -> None:
-        """Finish what is being computed and end."""
+        """End; a ledger that is being computed is waited for only a little."""
         self._stopping.set()
         if self._thread is not None:
-            self._thread.join()
+            self._thread.join(_LONGEST_END)
 
     def refresh(self) -> float:
         """Compute one ledger if it is time; return for how many seconds to rest."""

@@ -13,7 +13,14 @@ from typing import Any, NamedTuple
 
 from headway.blocks import Block, Part, earliest, expanded, of_kinds
 from headway.collector.node_clocks import NodeClocks
-from headway.events import Envelope, RunStarted, Steps
+from headway.events import (
+    Envelope,
+    IncidentAcknowledged,
+    IncidentCorrected,
+    Note,
+    RunStarted,
+    Steps,
+)
 from headway.expiry import Expiry
 from headway.ledger import Ledger, Timeline
 from headway.ledger.segments import FrozenSegment
@@ -23,6 +30,8 @@ _LOG = logging.getLogger(__name__)
 
 _LIVE_STEP = 1_000_000_000
 """A live ledger is at most this old, in nanoseconds."""
+_DEAR = 150_000_000
+"""CPU time in ns from which on a ledger is not computed again for every event that arrives."""
 
 
 _RECORD = 700
@@ -104,6 +113,7 @@ class RunLedger:
         self._queue: list[Part] = []
         self._num_changes = 0
         self._clocks = NodeClocks()
+        self._is_said = False
         self._compute_lock = threading.Lock()
         self._timeline: Timeline | None = Timeline(run)
         self._defect: Exception | None = None
@@ -149,6 +159,7 @@ class RunLedger:
             self._clocks.add(parts)
             told = min(map(earliest, parts))
             self.started = told if self.started is None else min(self.started, told)
+            self._is_said |= any(of_kinds(parts, Note, IncidentAcknowledged, IncidentCorrected))
             for envelope in of_kinds(parts, RunStarted):
                 if isinstance(envelope.event, RunStarted):
                     self.name = envelope.event.run_name
@@ -176,6 +187,18 @@ class RunLedger:
     def is_stale(self, now: int) -> bool:
         """Whether a snapshot at a time in UTC ns would be another than the newest."""
         return not self._answers(self._num_changes, now)
+
+    def recent(self, patience: float) -> Snapshot:
+        """Return the current ledger; if it takes long to compute, as it was up to a second ago.
+
+        What people said is in it. Raises what `snapshot` does.
+        """
+        latest = self.latest
+        is_recent = abs(self._clock() - self.as_of) < _LIVE_STEP
+        if latest is None or self.cost < _DEAR or self._is_said or not is_recent:
+            return self.snapshot(patience)
+        self.used = time.monotonic()
+        return latest
 
     def snapshot(self, patience: float | None = None) -> Snapshot:
         """Return the current ledger; of those who ask at once, one computes it for all.
@@ -219,6 +242,7 @@ class RunLedger:
         with self._queue_lock:
             queue, self._queue = self._queue, []
             num_changes, newest = self._num_changes, self._clocks.newest()
+            self._is_said = False
         try:
             ledger = self._ledger(timeline, queue, now)
             built = report(ledger)

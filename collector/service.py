@@ -113,12 +113,12 @@ class Service:
         self._stopping.set()
         if self._rebuilding is not None:
             self._rebuilding.join()
-        self._refresher.close()
-        self._upkeep.close()
         if self._committer is not None:
             self._committer.close()
         self.store.close()
 
+        self._refresher.close()
+        self._upkeep.close()
     def _open(self, on_ready: Callable[[], None], on_failed: Callable[[], None]) -> None:
         try:
             self._rebuild()

@@ -7,7 +7,7 @@ import logging
 import threading
 from collections.abc import Callable
 
-from headway.collector.ledgers import Ledgers
+from headway.collector.ledgers import Fleet, Ledgers
 from headway.expiry import expiry
 from headway.settings import CollectorSettings
 from headway.storage.said import rows_of
@@ -19,7 +19,7 @@ _SECOND = 10**9
 _DAY = 86_400 * _SECOND
 _SAY_SECONDS = 60.0
 """Seconds between two looks for ledgers that say something new."""
-_LAST_WORD = 5 * _SECOND
+_LAST_WORD = _SECOND
 """Longest time in ns for writing down at the end what is new."""
 _RUNS_AT_ONCE = 50
 """Runs of which the words are written in one transaction."""
@@ -55,7 +55,8 @@ class Upkeep:
     def close(self) -> None:
         """Finish what is being done, write down what is new, and end.
 
-        Whoever reads the file without a collector sees the last word of every ledger, then.
+        Whoever reads the file without a collector sees the last word of every ledger, then, unless
+        it takes long to compute.
         """
         self._stopping.set()
         if self._thread is None:
@@ -63,18 +64,18 @@ class Upkeep:
         self._thread.join()
         deadline = self._clock() + _LAST_WORD
         try:
-            self._say(lambda: self._clock() < deadline)
+            self._say(self._ledgers.last(), lambda: self._clock() < deadline)
         except Exception:
             _LOG.exception("the last words of the ledgers could not be written")
 
     def say(self) -> int:
         """Write what the ledgers say as far as it is new; return how many rows."""
-        return self._say(lambda: not self._stopping.is_set())
+        return self._say(self._ledgers.fleet(), lambda: not self._stopping.is_set())
 
-    def _say(self, going_on: Callable[[], bool]) -> int:
+    def _say(self, fleet: Fleet, going_on: Callable[[], bool]) -> int:
         new = [
             snapshot
-            for snapshot in self._ledgers.snapshots()
+            for snapshot in fleet.snapshots
             if self._said.get(snapshot.run) != snapshot.version
         ]
         count = 0

@@ -9,7 +9,7 @@ from headway.collector import run_ledger
 from headway.collector.ledgers import Ledgers
 from headway.collector.refreshing import Refresher
 from headway.collector.run_ledger import StillComputing
-from headway.events import Envelope, RunEnded
+from headway.events import Envelope, Note, RunEnded
 from records import ANCHOR, SECOND, record, steps
 
 START = ANCHOR + 100 * SECOND
@@ -89,13 +89,29 @@ def test_what_is_older_than_some_seconds_is_computed_as_far_as_little_time_allow
     assert world.ledgers.fleet().as_of == world.now
 
 
-def test_the_ledger_of_one_run_is_exact_whatever_it_costs(world: World) -> None:
-    world.cost = SECOND
+def test_the_ledger_of_one_run_is_exact(world: World) -> None:
+    world.cost = SECOND // 10
     world.steps(1)
     world.ledgers.snapshot("run-1")
     world.steps(1, 20)
     assert world.ledgers.snapshot("run-1").report["steps"]["highest"] == 20
     assert world.highest() == [20]
+
+
+def test_a_ledger_that_takes_long_is_up_to_a_second_old_but_for_what_people_say(
+    world: World,
+) -> None:
+    world.cost = SECOND
+    world.steps(1)
+    first = world.ledgers.snapshot("run-1")
+    world.steps(1, 20)
+    assert world.ledgers.snapshot("run-1") is first
+    world.now += SECOND
+    second = world.ledgers.snapshot("run-1")
+    assert (second.report["steps"]["highest"], second.report["as_of"]) == (20, world.now)
+    said = record(30, Note(text="odd", author="Ada"), producer=f"{9:032x}", run="run-1")
+    world.ledgers.add([said])
+    assert world.ledgers.snapshot("run-1") is not second
 
 
 def test_a_run_that_is_new_is_never_left_out(world: World) -> None:
