@@ -59,10 +59,12 @@ class Sources:
             if told is not None:
                 sources.append(iter(told))
                 continue
-            stream = Stream(self._over(one), self._formats, clock, one.rank)
+            stream = Stream(
+                self._over(one), self._formats, clock, one.rank, alone=len(self._files) == 1
+            )
             self._readers[str(one.path)] = stream.reader
             sources.append(stream)
-        log = LogImport(run)
+        log = LogImport(run, self._clocks[0] if self._clocks else None)
         for one_told in merged(sources):
             log.take(one_told.saying, one_told.moment, one_told.rank, one_told.text)
         relative = any(reader.relative for reader in self._readers.values())

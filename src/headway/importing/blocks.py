@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from headway.events import StepsSummary
 from headway.importing.stamps import SECOND
 
-_MOST_LINES = 100
-_PAUSE = SECOND
+MOST_LINES = 100
+PAUSE = SECOND
 """Time between two lines' steps that shows as a gap of its own."""
 
 
@@ -33,8 +33,8 @@ class Block:
         """Whether steps from `first` on, that begin at `start`, go on where this ends."""
         return (
             first == self.last + 1
-            and self.lines < _MOST_LINES
-            and -_PAUSE <= start - self.end <= _PAUSE
+            and self.lines < MOST_LINES
+            and -PAUSE <= start - self.end <= PAUSE
         )
 
     def extend(

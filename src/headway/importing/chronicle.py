@@ -25,6 +25,7 @@ from headway.importing.errors import TRACEBACK
 from headway.importing.lanes import Lane
 from headway.importing.launcher_news import LauncherNews
 from headway.importing.progress import complete, progress
+from headway.importing.runs import go_on
 from headway.importing.saves import Saves
 from headway.importing.sayings import (
     Began,
@@ -48,7 +49,7 @@ from headway.importing.sayings import (
     Stops,
     Took,
 )
-from headway.importing.stamps import SECOND, Moment
+from headway.importing.stamps import SECOND, Moment, Stamps
 
 _TRACEBACK_LINES = 400
 _MOST_FAULTS = 32
@@ -88,6 +89,15 @@ class Chronicle:
             return False
         other = saying.target is not None and course.target not in (None, saying.target)
         return course.completed_at is not None or other
+
+    def go_on(
+        self, rows: list[tuple[str, ...]], first: int, rank: int | None, stamps: Stamps
+    ) -> int:
+        """Take rows that only continue a lane's steps; return how many did."""
+        lane = self.course.lanes.get(rank)
+        if lane is None or self._pulses:
+            return 0
+        return go_on(self.course, lane, rows, first, stamps)
 
     def take(self, saying: Saying, moment: Moment | None, rank: int | None, text: str) -> None:
         """Take what a line says; `text` is the line."""

@@ -20,6 +20,7 @@ _SPIKE = 1.5
 _SLOW = 1.03
 _NOISE = 4
 _FEW = 3
+_DUE = (3, 8, 20)
 _MOST = 1000
 """Entries that a list holds; more are only counted."""
 
@@ -75,7 +76,8 @@ class Findings:
 
     step_lines: int = 0
     progress_lines: int = 0
-    printed: SequenceSet = field(default_factory=SequenceSet)
+    regular: SequenceSet = field(default_factory=SequenceSet)
+    """Steps that are multiples of the interval, by it."""
     steps: SequenceSet = field(default_factory=SequenceSet)
     first: StepLine | None = None
     last: StepLine | None = None
@@ -109,7 +111,12 @@ class Findings:
     published: dict[str, Any] = field(default_factory=dict)
     """Figures that the program computed itself."""
     _losses: list[float] = field(default_factory=list)
-    _paces: list[int] = field(default_factory=list)
+    _losses_due: int = 3
+    _loss_limit: float = math.inf
+    _paces: list[float] = field(default_factory=list)
+    _paces_due: int = 3
+    _pace_limit: float = math.inf
+    _usual_pace: float = math.inf
     _slow: _Odd | None = None
     _strange: _Odd | None = None
     _bad: _Odd | None = None
@@ -120,7 +127,11 @@ class Findings:
         self.first = self.first or line
         self.last = line
         self.highest = max(self.highest or 0, line.step)
-        self.steps.add(line.step, line.step)
+        interval = self.log_interval
+        if interval is not None and line.step % interval == 0:
+            self.regular.add(line.step // interval, line.step // interval)
+        else:
+            self.steps.add(line.step, line.step)
         self.target = line.target or self.target
         self.skipped += line.skipped
         if line.cumulative is not None:
@@ -136,35 +147,91 @@ class Findings:
         if duration is not None and not line.dispatch and not line.redrawn and covers:
             self._pace(line.printed, duration / covers / SECOND)
 
+    def run(
+        self,
+        first: int,
+        last: int,
+        interval: int,
+        duration: int,
+        losses: list[float],
+        paces: list[float],
+    ) -> None:
+        """Take lines that follow each other, from the one of step `first` to that of `last`.
+
+        Losses are those of the lines, paces their seconds per step.
+        """
+        self.step_lines += len(losses)
+        self.step_time += duration
+        self.highest = max(self.highest or 0, last)
+        if self.last is not None:
+            self.last = self.last._replace(step=last, printed=last)
+        if first % interval == 0:
+            self.regular.add(first // interval, last // interval)
+        else:
+            for step in range(first, last + 1, interval):
+                self.steps.add(step, step)
+        step = first
+        for loss, pace in zip(losses, paces, strict=True):
+            if loss > self._loss_limit or self._strange is not None or self._bad is not None:
+                self._loss(step, loss)
+            else:
+                self._losses.append(loss)
+                if len(self._losses) >= self._losses_due:
+                    self._new_loss_limit()
+            if pace > self._pace_limit or self._slow is not None:
+                self._pace(step, pace)
+            else:
+                self._paces.append(pace)
+                if len(self._paces) >= self._paces_due:
+                    self._new_pace_limit()
+            step += interval
+
     def _loss(self, step: int, loss: float) -> None:
         if math.isnan(loss) or math.isinf(loss):
             self._bad = self._stretch(self._bad, "nan_loss", step, math.nan, math.nan)
             return
         self._bad = None
-        usual = median(self._losses) if len(self._losses) >= _FEW else None
-        if usual is not None and loss > _SPIKE * usual and usual > 0:
+        if loss > self._loss_limit:
+            usual = self._loss_limit / _SPIKE
             self._strange = self._stretch(self._strange, "loss_spike", step, usual, loss)
             if self._strange.lines >= _FEW:
                 self._strange.kind = "loss_jump"
             return
         self._strange = None
-        self._losses = [*self._losses[-_RECENT + 1 :], loss]
+        self._losses.append(loss)
+        if len(self._losses) >= self._losses_due:
+            self._new_loss_limit()
+
+    def _new_loss_limit(self) -> None:
+        """Judge what is usual anew: after 3 and 8 lines, then after each 20."""
+        usual = median(self._losses)
+        self._loss_limit = _SPIKE * usual if usual > 0 else math.inf
+        self._losses_due = next((due for due in _DUE if due > self._losses_due), _RECENT)
+        if len(self._losses) >= _RECENT:
+            self._losses.clear()
 
     def _pace(self, step: int, seconds: float) -> None:
-        if len(self._paces) >= _FEW:
-            usual = median(self._paces)
-            noise = median(abs(one - usual) for one in self._paces)
-            if seconds > usual * _SLOW + _NOISE * noise and seconds < 2 * usual:
-                if self._slow is None:
-                    self._slow = _Odd("slow_down", step, step, usual, seconds)
-                else:
-                    self._slow.last, self._slow.lines = step, self._slow.lines + 1
-                    self._slow.worst = max(self._slow.worst, seconds)
-                    if self._slow.lines == _FEW and len(self.odd) < _MOST:
-                        self.odd.append(self._slow)
-                return
+        if self._pace_limit < seconds < 2 * self._usual_pace:
+            if self._slow is None:
+                self._slow = _Odd("slow_down", step, step, self._usual_pace, seconds)
+            else:
+                self._slow.last, self._slow.lines = step, self._slow.lines + 1
+                self._slow.worst = max(self._slow.worst, seconds)
+                if self._slow.lines == _FEW and len(self.odd) < _MOST:
+                    self.odd.append(self._slow)
+            return
         self._slow = None
-        self._paces = [*self._paces[-_RECENT + 1 :], seconds]  # type: ignore[list-item]
+        self._paces.append(seconds)
+        if len(self._paces) >= self._paces_due:
+            self._new_pace_limit()
+
+    def _new_pace_limit(self) -> None:
+        usual = self._usual_pace = median(self._paces)
+        noise = median(abs(one - usual) for one in self._paces)
+        self._pace_limit = usual * _SLOW + _NOISE * noise
+        self._paces_due = next((due for due in _DUE if due > self._paces_due), _RECENT)
+        if len(self._paces) >= _RECENT:
+            self._paces.clear()
 
     def _stretch(
         self, open_: _Odd | None, kind: str, step: int, before: float, value: float
@@ -206,7 +273,9 @@ class Findings:
         return {
             "step_lines": self.step_lines,
             "progress_lines": self.progress_lines,
-            "distinct_steps": sum(b - a + 1 for a, b in self.steps),
+            "distinct_steps": sum(
+                b - a + 1 for each in (self.steps, self.regular) for a, b in each
+            ),
             "first_step_seen": None if self.first is None else self.first.printed,
             "last_step_seen": None if self.last is None else self.last.printed,
             "highest_step_completed": self.highest,

@@ -5,8 +5,8 @@ from collections import Counter
 from itertools import pairwise
 
 from headway.importing.chronicle import Chronicle
-from headway.importing.sayings import Configured, OfRun, Saying, StepLine
-from headway.importing.stamps import Moment
+from headway.importing.sayings import Configured, OfRun, Saying, StepLine, StepRun
+from headway.importing.stamps import Moment, Stamps
 
 _LOOK_AHEAD = 8
 """Lines of progress after which the interval between them is decided on."""
@@ -16,8 +16,9 @@ _MOST_HELD = 20_000
 class LogImport:
     """Takes what the lines of a run's logs say, in the order of time."""
 
-    def __init__(self, run: str) -> None:
-        """Begin with a run of this name."""
+    def __init__(self, run: str, stamps: Stamps | None = None) -> None:
+        """Begin with a run of this name; `stamps` reads those of lines taken together."""
+        self._stamps = stamps or Stamps()
         self.name = run
         self.chronicles = [Chronicle(run)]
         self._held: list[tuple[Saying, Moment | None, int | None, str]] | None = []
@@ -34,6 +35,9 @@ class LogImport:
 
     def take(self, saying: Saying, moment: Moment | None, rank: int | None, text: str) -> None:
         """Take what the next line says."""
+        if isinstance(saying, StepRun):
+            self._run(saying, rank)
+            return
         if self._held is None:
             self._pass(saying, moment, rank, text)
             return
@@ -44,12 +48,27 @@ class LogImport:
         if told or len(self._seen) >= _LOOK_AHEAD or len(self._held) >= _MOST_HELD:
             self._release()
 
+    def _run(self, run: StepRun, rank: int | None) -> None:
+        """Take lines of progress together as far as they only go on."""
+        done = 0
+        while done < len(run.rows):
+            if self._held is None:
+                taken = self._current.go_on(run.rows, done, rank, self._stamps)
+                done += taken
+                if taken:
+                    continue
+            row = run.rows[done]
+            moment = self._stamps.read(row[0]) if row[0] else None
+            self.take(run.line_of(row), moment, rank, " ".join(row))
+            done += 1
+
     def _release(self) -> None:
         held, self._held = self._held, None
         if held is None:
             return
         course = self.chronicles[-1].course
-        course.interval = interval_of(self._seen)
+        interval = interval_of(self._seen)
+        course.interval = course.findings.log_interval = interval
         for one in held:
             self._pass(*one)
 
@@ -61,7 +80,8 @@ class LogImport:
         if newest.starts_anew(saying):
             number = len(self.chronicles) + 1
             other = Chronicle(f"{self.name}-{number}")
-            other.course.interval = newest.course.interval
+            interval = newest.course.interval
+            other.course.interval = other.course.findings.log_interval = interval
             self.chronicles.append(other)
             newest = self._current = other
         newest.take(saying, moment, rank, text)

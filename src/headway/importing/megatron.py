@@ -28,6 +28,12 @@ from headway.importing.stamps import SECOND
 
 _MILLISECOND = 10**6
 _STEP = re.compile(r"iteration\s{1,20}(\d{1,12})\s{0,9}/\s{0,20}(\d{1,12}) {0,9}\|")
+_ROWS = re.compile(
+    r"^ ?(?:\[([-\d]{10} [\d:]{8})\] )?iteration {1,12}(\d{1,12})/ {0,12}(\d{1,12}) \| "
+    r"consumed samples: {1,20}(\d{1,18}) \|(?: consumed tokens: {1,20}\d{1,20} \|)? "
+    r"elapsed time per iteration \((ms|s)\): ([\d.]{1,24}) (\|[^\n]{0,4000}\|) ?$",
+    re.MULTILINE,
+)
 _NUMBER = r"\s{0,30}([\d.]{1,24}(?:[eE][+-]?\d{1,3})?)"
 _TIME = re.compile(
     r"elapsed time per iteration \((ms|s)\):" + _NUMBER + r"(?:/[\d.]{1,24})?\s{0,9}\|"
@@ -110,6 +116,22 @@ def _step(line: str) -> Saying | None:
         per_step=duration,
         loss=None if loss is None else loss_of(loss[1]),
         samples=None if samples is None else int(samples[1]),
+        skipped=0 if skipped is None else int(skipped[1]),
+    )
+
+
+def line_of(row: tuple[str, ...]) -> StepLine:
+    """Return what a row of `_ROWS` says."""
+    _, step, target, samples, unit, time, rest = row
+    loss, skipped = _LOSS.search(rest), _SKIPPED.search(rest)
+    return StepLine(
+        step=int(step),
+        printed=int(step),
+        form="iteration",
+        target=int(target),
+        per_step=round(float(time) * (_MILLISECOND if unit == "ms" else SECOND)),
+        loss=None if loss is None else loss_of(loss[1]),
+        samples=int(samples),
         skipped=0 if skipped is None else int(skipped[1]),
     )
 
@@ -247,6 +269,8 @@ def _stamp(line: str) -> Saying | None:
 
 FORMAT = Format(
     name="megatron",
+    rows=_ROWS,
+    line_of=line_of,
     rules=(
         Rule("iteration ", _step),
         Rule(", skipped=", _deepspeed),

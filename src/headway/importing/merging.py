@@ -34,13 +34,18 @@ class Stream:
         formats: Iterable[Format],
         stamps: Stamps,
         rank: int | None = None,
+        *,
+        alone: bool = False,
     ) -> None:
-        """Read `pieces` of text; `rank` is the file's, for lines that name none."""
+        """Read `pieces` of text; `rank` is the file's, for lines that name none.
+
+        A file that is `alone` need not be merged with others line by line.
+        """
         self._pieces = pieces
         self._rank = rank
         self._found: deque[Told] = deque()
         self._time = 0
-        self.reader = LineReader(formats, stamps, self._take)
+        self.reader = LineReader(formats, stamps, self._take, in_runs=alone)
 
     def _take(self, saying: Saying, moment: Moment | None, rank: int | None, text: str) -> None:
         if moment is not None:

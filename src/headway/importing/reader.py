@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import cast
 
 from headway.importing.rules import Format, Rule
-from headway.importing.sayings import At, Saying, StepLine
+from headway.importing.sayings import At, Saying, StepLine, StepRun
 from headway.importing.stamps import Moment, Stamps
 
 LONGEST = 16_384
@@ -33,7 +33,12 @@ Take = Callable[[Saying, Moment | None, int | None, str], None]
 class LineReader:
     """Reads one stream of lines with the rules of some formats."""
 
-    def __init__(self, formats: Iterable[Format], stamps: Stamps, take: Take) -> None:
+    def __init__(
+        self, formats: Iterable[Format], stamps: Stamps, take: Take, *, in_runs: bool = False
+    ) -> None:
+        """Read with `formats`; `in_runs` takes lines of progress many at a time where it can."""
+        formats = list(formats)
+        self._in_runs = [one for one in formats if in_runs and one.rows is not None]
         self._rules: Sequence[tuple[Rule, str]] = [
             (rule, one.name) for one in formats for rule in one.rules
         ]
@@ -79,6 +84,41 @@ class LineReader:
     def _chunk(self, text: str) -> None:
         if "\x1b" in text:
             text = _ANSI.sub("", text)
+        if self._in_runs and "\0" not in text:
+            for one in self._in_runs:
+                if one.rules[0].mark in text:
+                    self._runs(text, one)
+                    return
+        self._lines(text)
+
+    def _runs(self, text: str, kind: Format) -> None:
+        """Take the lines of progress of a chunk together, and the others between them singly."""
+        if kind.rows is None or kind.line_of is None:
+            return
+        done = 0
+        rows: list[tuple[str, ...]] = []
+        for found in kind.rows.finditer(text):
+            begin = found.start()
+            if begin > done:
+                self._run(rows, kind)
+                rows = []
+                self._lines(text[done : begin - 1])
+            rows.append(found.groups(""))
+            done = found.end() + 1
+        self._run(rows, kind)
+        if done < len(text):
+            self._lines(text[done:])
+
+    def _run(self, rows: list[tuple[str, ...]], kind: Format) -> None:
+        if rows and kind.line_of is not None:
+            self.lines += len(rows)
+            self.understood += len(rows)
+            self.formats[kind.name] += len(rows)
+            moment = self._stamps.read(rows[0][0]) if rows[0][0] else None
+            self._take(StepRun(rows, kind.line_of), moment, None, "")
+
+    def _lines(self, text: str) -> None:
+        """Take the lines of a piece of text one by one."""
         lines = text.split("\n")
         if lines and not lines[-1]:
             lines.pop()

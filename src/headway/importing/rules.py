@@ -1,9 +1,10 @@
 """How a format's lines are told: a mark that must be in a line, and the reading of such a line."""
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from headway.importing.sayings import Saying
+from headway.importing.sayings import Saying, StepLine
 
 Read = Callable[[str], "Saying | tuple[Saying, ...] | None"]
 
@@ -28,6 +29,10 @@ class Format:
     first_step: int = 1
     stands_on: tuple[str, ...] = ()
     """Formats whose lines are in it, too."""
+    rows: re.Pattern[str] | None = None
+    """Finds whole lines of progress of the plainest kind, many at a time."""
+    line_of: Callable[[tuple[str, ...]], StepLine] | None = None
+    """What such a line says, from the groups of `rows`."""
     is_training: bool = True
     """Whether it is a training program's own: at most one such format is read at a time, unless
     it is not known which."""

@@ -4,7 +4,7 @@ Steps are counts of completed optimizer steps: a program that counts its first s
 right by its own module. Times and durations are ns; `None` is what the line does not say.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -36,6 +36,16 @@ class StepLine(NamedTuple):
     covers: int | None = None
     scope: tuple[int, int] | None = None
     cumulative: int | None = None
+
+
+class StepRun(NamedTuple):
+    """Lines of progress that follow each other directly, as their rows of text.
+
+    A row is stamp (or ""), step, target, samples, unit, printed time, and the rest of the line.
+    """
+
+    rows: list[tuple[str, ...]]
+    line_of: Callable[[tuple[str, ...]], "StepLine"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -237,6 +247,7 @@ class Remark:
 
 Saying = (
     StepLine
+    | StepRun
     | At
     | OfRun
     | Published

@@ -82,6 +82,14 @@ class Stamps:
             return self._yearless(_MONTHS[found[1]], day, hour, minute, second, fraction)
         return None
 
+    def second(self, text: str) -> int | None:
+        """Return the UTC ns of a stamp of exactly the form `2026-11-29 08:00:00`."""
+        begin = self._hours.get((text[:4], text[5:7], text[8:10], text[11:13], ""))
+        if begin is None:
+            found = self.read(text)
+            return None if found is None else found.time
+        return begin + (int(text[14:16]) * 60 + int(text[17:19])) * SECOND
+
     def _yearless(
         self, month: int, day: str, hour: str, minute: str, second: str, fraction: str | None
     ) -> Moment | None:
