@@ -42,6 +42,11 @@ def shots(endpoint: str) -> Iterator[Shot]:
     yield Shot(name="fleet", path="/")
     yield Shot(name="run-live", path=_address("run", run=live[0]["run"]))
     yield Shot(name="run-ended", path=_address("run", run=ended["run"]))
+    for view in ("Ranks", "Checkpoints", "Incidents", "Settings"):
+        address = _address("run", run=ended["run"], view=view)
+        yield Shot(name=f"run-{view.lower()}", path=address)
+    compared = _address("run", run=ended["run"], view="Compare", other=live[0]["run"])
+    yield Shot(name="run-compare", path=compared)
     yield Shot(name="run-missing", path="/run/nope")
     yield Shot(name="incidents", path="/incidents")
     yield Shot(name="incidents-list", path=_address("incidents", view="One by one"))

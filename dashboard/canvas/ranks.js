@@ -110,31 +110,31 @@ class View {
     const { lanes, rows, kinds, columns } = this.data;
     const width = Math.max(1, Math.min(most, columns));
     const paints = new Uint32Array(this.colours.map(pixel));
+    const weights = Uint8Array.from(kinds, (kind) => kind.weight);
+    const lows = Uint32Array.from({ length: width + 1 }, (_, x) => (x * columns) / width);
     const painted = lanes.map((lane) => {
-      const codes = new Uint8Array(columns);
-      for (let pair = 0, x = 0; pair < lane.length; pair += 2) {
-        codes.fill(lane[pair + 1], x, x + lane[pair]);
-        x += lane[pair];
-      }
       const line = new Uint32Array(width);
+      if (width === columns) {
+        for (let pair = 0, x = 0; pair < lane.length; pair += 2)
+          line.fill(paints[lane[pair + 1]], x, x += lane[pair]);
+        return line;
+      }
+      const codes = decoded(lane, columns);
       for (let x = 0; x < width; x++) {
-        const low = Math.floor((x * columns) / width);
-        const high = Math.max(Math.floor(((x + 1) * columns) / width), low + 1);
-        let best = codes[low];
-        for (let from = low + 1; from < high; from++)
-          if (kinds[codes[from]].weight > kinds[best].weight) best = codes[from];
+        let best = codes[lows[x]];
+        for (let from = lows[x] + 1; from < lows[x + 1]; from++)
+          if (weights[codes[from]] > weights[best]) best = codes[from];
         line[x] = paints[best];
       }
-      return { codes, line };
+      return line;
     });
-    this.codes = painted.map((one) => one.codes);
     const image = document.createElement("canvas");
     image.width = width;
     image.height = Math.max(1, rows.length);
     const context = image.getContext("2d");
     const bytes = context.createImageData(image.width, image.height);
     const pixels = new Uint32Array(bytes.data.buffer);
-    rows.forEach((row, number) => pixels.set(painted[row.lane].line, number * width));
+    rows.forEach((row, number) => pixels.set(painted[row.lane], number * width));
     context.putImageData(bytes, 0, 0);
     return image;
   }
@@ -232,7 +232,7 @@ class View {
       this.chosen.style.left = `${this.gutter + Math.max(0, from)}px`;
       this.chosen.style.width = `${Math.min(to, this.width) - Math.max(0, from)}px`;
     }
-    const { rows, kinds, columns, begin, end, marks } = this.data;
+    const { rows, lanes, kinds, columns, begin, end, marks } = this.data;
     const inside = place.row >= 0 && place.row < rows.length && place.x >= 0;
     const number = this.mark(place);
     this.canvas.style.cursor = number >= 0 ? "pointer" : "crosshair";
@@ -244,7 +244,7 @@ class View {
     if (inside) {
       const row = rows[place.row];
       const column = Math.min(columns - 1, Math.floor(place.share * columns));
-      lines.push(row.text, kinds[this.codes[row.lane][column]].title);
+      lines.push(row.text, kinds[decoded(lanes[row.lane], columns)[column]].title);
     }
     lines.push(this.clock.format(begin + (end - begin) * place.share));
     if (number >= 0) lines.push(`${marks[number].text} Click to open it.`);
@@ -299,6 +299,14 @@ class View {
     } else return;
     event.preventDefault();
   }
+}
+
+/* The code of each column of a lane. */
+function decoded(lane, columns) {
+  const codes = new Uint8Array(columns);
+  for (let pair = 0, x = 0; pair < lane.length; pair += 2)
+    codes.fill(lane[pair + 1], x, x += lane[pair]);
+  return codes;
 }
 
 /* A colour such as #009E73 as the pixel of an image, whose bytes are red, green, blue, alpha. */

@@ -6,6 +6,7 @@ from datetime import tzinfo
 import plotly.graph_objects as go  # type: ignore[import-untyped]  # it ships no types
 
 from headway import metrics
+from headway.dashboard.figures.marks import mark_incidents
 from headway.dashboard.figures.style import (
     MILLISECOND,
     Interval,
@@ -56,6 +57,7 @@ def attempts_lane(report: Report, intervals: Sequence[Interval], zone: tzinfo) -
     if len(attempts) < len(report["attempt_list"]):
         last = report["as_of"] if report["end"] is None else report["end"]
         figure.update_xaxes(range=[local(attempts[0]["start"], zone), local(last, zone)])
+    mark_incidents(figure, report["incidents"], zone)
     return figure
 
 
