@@ -6,9 +6,9 @@ nor says it under another key. A receiver that does not answer delays nobody els
 
 import logging
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from headway.alerts.evaluation import Alert, Alerts, Sample, evaluate
@@ -44,6 +44,15 @@ _REFUSALS = 5
 Send = Callable[[Notice, Receiver, str], Outcome]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Current:
+    """What the newest look gave: each alert with its words, what is hidden, the groups."""
+
+    alerts: tuple[tuple[Alert, Told], ...] = ()
+    hidden: tuple[Hidden, ...] = ()
+    groups: tuple[Group, ...] = ()
+
+
 class Engine:
     """Rules, groups and outbox of one site over one book."""
 
@@ -51,12 +60,15 @@ class Engine:
         self,
         book: AlertBook,
         site: Site,
-        look: Callable[[], Sequence[Sample]],
+        look: Callable[[], Sequence[Sample] | None],
         clock: Callable[[], float],
         dashboard: str,
         send: Send = send,
     ) -> None:
-        """Take up what the book says; `look` gives the metrics, `clock` seconds UTC."""
+        """Take up what the book says; `clock` gives seconds UTC.
+
+        `look` gives the metrics, or None while nothing can be said: then everything stays.
+        """
         self._book, self._site, self._look, self._clock = book, site, look, clock
         self._dashboard, self._send = dashboard, send
         self._alerts: Alerts = {
@@ -64,7 +76,7 @@ class Engine:
             for key, row in book.alerts().items()
         }
         self._lock = threading.Lock()
-        self._hidden: tuple[Hidden, ...] = ()
+        self._current = Current()
         self._stopping = threading.Event()
         self._busy: dict[str, Future[None]] = {}
         self._pool = ThreadPoolExecutor(max_workers=8, thread_name_prefix="alerts")
@@ -84,17 +96,22 @@ class Engine:
     def turn(self) -> Plan:
         """Look once, decide, and write down what is decided."""
         samples, now = self._look(), self._clock()
+        if samples is None:
+            return Plan(notices=(), groups=())
         with self._lock:
             alerts = evaluate(list(self._site.rules.values()), samples, self._alerts, now)
-            firing = sounding(alerts.values(), self._site.rules, samples, self._dashboard)
-            decided = plan(self._site, firing, self.silences(), self._groups(), now)
+            words = sounding(alerts.values(), self._site.rules, samples, self._dashboard)
+            loud = [told for alert, told in words if alert.state != "pending"]
+            decided = plan(self._site, loud, self.silences(), self._groups(), now)
             self._book.turn(
                 {AlertKey(rule=one.rule, labels=one.labels): _row(one) for one in alerts.values()},
                 {group.key: as_row(group) for group in decided.groups},
                 [_posted(notice) for notice in decided.notices],
                 now,
             )
-            self._alerts, self._hidden = alerts, decided.hidden
+            self._alerts = alerts
+            shown = tuple(one for one in words if one[0].state != "resolved")
+            self._current = Current(alerts=shown, hidden=decided.hidden, groups=decided.groups)
         return decided
 
     def deliver(self) -> None:
@@ -105,6 +122,14 @@ class Engine:
         for row in self._book.due(self._clock()):
             if row["receiver"] not in self._busy:
                 self._busy[row["receiver"]] = self._pool.submit(self._try, row)
+
+    def current(self) -> Current:
+        """Return what the newest look gave."""
+        return self._current
+
+    def post(self, notices: Sequence[Notice]) -> None:
+        """Send notices beside those of the rules."""
+        self._book.post([_posted(notice) for notice in notices], self._clock())
 
     def silences(self) -> list[Silence]:
         """Return every silence."""
@@ -133,7 +158,7 @@ class Engine:
             self._stopping.wait(INTERVAL)
 
     def _try(self, row: dict[str, Any]) -> None:
-        notice = _notice(row)
+        notice = notice_of(row["body"])
         receiver = self._site.receivers.get(row["receiver"])
         if receiver is None:
             outcome = Outcome(state="refused", answer="the site has no such receiver any more")
@@ -165,8 +190,8 @@ def _posted(notice: Notice) -> dict[str, Any]:
     }
 
 
-def _notice(row: dict[str, Any]) -> Notice:
-    body = row["body"]
+def notice_of(body: Mapping[str, Any]) -> Notice:
+    """Return a notice from what the book says of it."""
     listed = {name: tuple(Told(**one) for one in body[name]) for name in ("firing", "resolved")}
     return Notice(**{**body, **listed})
 

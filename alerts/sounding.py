@@ -93,11 +93,11 @@ def sounding(
     rules: Mapping[str, Rule],
     samples: Sequence[Sample],
     dashboard: str,
-) -> list[Told]:
-    """Return every alert that fires or has just resolved, with its words."""
+) -> list[tuple[Alert, Told]]:
+    """Return every alert of a known rule with its words."""
     around = Surroundings(samples)
     return [
-        told(one, rules[one.rule], around, dashboard.rstrip("/"))
+        (one, told(one, rules[one.rule], around, dashboard.rstrip("/")))
         for one in alerts
-        if one.state != "pending" and one.rule in rules
+        if one.rule in rules
     ]

@@ -1,6 +1,7 @@
 """Every endpoint of the read API, in the order of the reference page."""
 
 from headway.collector import (
+    alert_api,
     course_api,
     fleet_api,
     hardware_api,
@@ -26,6 +27,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     *window_api.ENDPOINTS,
     *course_api.ENDPOINTS,
     *incident_api.ENDPOINTS,
+    *alert_api.ENDPOINTS,
     *node_api.ENDPOINTS,
     *note_api.ENDPOINTS,
     *record_api.ENDPOINTS,

@@ -8,11 +8,13 @@ import socket
 import sys
 import threading
 import time
+from collections.abc import Callable
 from types import FrameType
 
 import uvicorn
 
 from headway.collector.access import check_address
+from headway.collector.alerting import Alerting
 from headway.collector.api import application
 from headway.collector.limits import HEAD_LIMIT, allow_open_files, patient_protocol
 from headway.collector.recovery import open_store
@@ -37,10 +39,16 @@ STOP_SECONDS = 4.5
 """When a stop is not waited for any more: what was acknowledged is on disk by then."""
 
 
-def main(settings: CollectorSettings, *, port_given: bool = False) -> int:
+def main(
+    settings: CollectorSettings,
+    *,
+    port_given: bool = False,
+    alerting: Callable[[Service], Alerting] | None = None,
+) -> int:
     """Serve until SIGTERM or SIGINT; return the exit status.
 
-    A port that is taken is replaced by a free one, unless it was given.
+    A port that is taken is replaced by a free one, unless it was given. `alerting` makes what
+    watches the service; it starts to work once the ledgers are rebuilt.
     """
     configure(settings)
     try:
@@ -59,6 +67,8 @@ def main(settings: CollectorSettings, *, port_given: bool = False) -> int:
     allow_open_files(settings.connections)
     gc.set_threshold(*_COLLECTIONS)
     service = Service(store, settings, time.time_ns)
+    if alerting is not None:
+        service.alerting = alerting(service)
     config = uvicorn.Config(
         application(service),
         http=patient_protocol(settings.request_timeout, settings.connections),
@@ -88,7 +98,11 @@ def main(settings: CollectorSettings, *, port_given: bool = False) -> int:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, stop)
     service.start(lambda: print(f"listening on {address}", flush=True), give_up)
+    if service.alerting is not None:
+        service.alerting.start()
     server.run(sockets=[listener])
+    if service.alerting is not None:
+        service.alerting.stop()
     service.close()
     lock.release()
     return 1 if failed.is_set() else 0

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 
 from headway.blocks import Part, of_kinds
+from headway.collector.alerting import Alerting
 from headway.collector.fleet_shares import FleetShares
 from headway.collector.ingest import Busy, Committer
 from headway.collector.intake import Intake
@@ -44,6 +45,7 @@ class Service:
         self.remarks = Remarks()
         self.own_events = OwnEvents(clock)
         self.fleet_shares = FleetShares()
+        self.alerting: Alerting | None = None
         self._ledgers = Ledgers(clock, self._stored, settings.ledger_limit)
         self._node_histories = NodeHistories(self._ledgers, self.node_clocks, store, clock)
         self._refresher = Refresher(self._ledgers, clock)
@@ -115,10 +117,10 @@ class Service:
             self._rebuilding.join()
         if self._committer is not None:
             self._committer.close()
-        self.store.close()
-
         self._refresher.close()
         self._upkeep.close()
+        self.store.close()
+
     def _open(self, on_ready: Callable[[], None], on_failed: Callable[[], None]) -> None:
         try:
             self._rebuild()

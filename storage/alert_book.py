@@ -100,11 +100,14 @@ class AlertBook:
             if groups:
                 kept = [{"key": key, "row": row} for key, row in groups.items()]
                 connection.execute(insert(GROUPS), kept)
-            if notices:
-                fresh = {"state": "waiting", "created": now, "due": now, "tries": 0}
-                connection.execute(insert(OUTBOX), [{**one, **fresh} for one in notices])
+            _post(connection, notices, now)
             old = OUTBOX.c.ended < now - KEPT
             connection.execute(delete(OUTBOX).where(old))
+
+    def post(self, notices: Sequence[Row], now: float) -> None:
+        """Keep notices to be sent, beside those of an evaluation."""
+        with self._changing() as connection:
+            _post(connection, notices, now)
 
     def change_group(self, key: str, row: Row) -> bool:
         """Replace what is kept of a group; return whether it was still there."""
@@ -165,6 +168,12 @@ class AlertBook:
     def _reading(self) -> Iterator[Connection]:
         with self._engine.connect() as connection:
             yield connection
+
+
+def _post(connection: Connection, notices: Sequence[Row], now: float) -> None:
+    if notices:
+        fresh = {"state": "waiting", "created": now, "due": now, "tries": 0}
+        connection.execute(insert(OUTBOX), [{**one, **fresh} for one in notices])
 
 
 def _configure(connection: Any, _: object) -> None:

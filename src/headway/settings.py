@@ -166,6 +166,22 @@ class CollectorSettings(ServiceSettings):
         "What an hour of one GPU costs, for the money that lost time is; default: none.",
     ] = None
     currency: Annotated[str, "Currency of that price, as it is printed."] = "USD"
+    alerting: Annotated[bool, "Watch the alert rules and tell whom the alerts file says."] = True
+    alerts_file: Annotated[
+        Path | None,
+        "TOML file with thresholds, receivers and routes of alerts; default: all in the log.",
+    ] = None
+    alerts_state: Annotated[
+        Path | None,
+        "File in which alerting remembers what it told whom; default: beside the database.",
+    ] = None
+    alertmanager: Annotated[
+        str | None,
+        "Address of an Alertmanager that takes the alerts instead of the own notifier.",
+    ] = None
+    dashboard_url: Annotated[str, "Address of the dashboard, for the links in alerts."] = (
+        "http://127.0.0.1:8752"
+    )
     goodput_target: Annotated[
         float,
         "Training goodput that runs are to reach, 0 to 1; a run's label of this name goes first.",

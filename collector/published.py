@@ -1,0 +1,33 @@
+"""What a scrape would say now of live runs, nodes and the collector itself, without the text."""
+
+from collections.abc import Mapping
+
+from headway.collector.samples import (
+    Sample,
+    aging_samples,
+    ingest_samples,
+    node_samples,
+    run_samples,
+)
+from headway.collector.service import Service
+from headway.metrics import METRICS
+
+Published = tuple[str, Mapping[str, str], float]
+"""Name of a metric, its labels, its value."""
+
+
+def published(service: Service) -> list[Published]:
+    """Return every sample; a run that has ended has none."""
+    now, target = service.clock(), service.settings.goodput_target
+    samples: list[Sample] = list(ingest_samples(service))
+    for history in service.node_histories.known():
+        samples += node_samples(history, now)
+    for snapshot in service.ledgers.fleet().snapshots:
+        if snapshot.report["end"] is None:
+            samples += run_samples(snapshot, target)
+            samples += aging_samples(snapshot, now)
+    return [
+        (name, dict(zip(METRICS[name].labels, labels, strict=True)), value)
+        for name, labels, value in samples
+        if value is not None
+    ]
