@@ -69,7 +69,9 @@ def _lines(
             line={"color": colour, "width": 2},
         )
     styled(figure, 320, showlegend=len(like) > 1)
-    figure.update_yaxes(title_text=_name(found, like[0]) if len(like) == 1 else None)
+    figure.update_yaxes(
+        title_text=_name(found, like[0]) if len(like) == 1 else None, rangemode="tozero"
+    )
     return figure
 
 
@@ -102,8 +104,13 @@ def _points(found: Found, rows: Sequence[Sequence[Any]], across: int, up: int) -
     return figure
 
 
+def title(name: str) -> str:
+    """Return the name of a column for people: `lost_gpu_hours` reads `lost GPU hours`."""
+    return " ".join("GPU" if word == "gpu" else word for word in name.split("_"))
+
+
 def _name(found: Found, place: int) -> str:
-    return str(found["columns"][place]["name"]).replace("_", " ")
+    return title(str(found["columns"][place]["name"]))
 
 
 def _unit(found: Found, place: int) -> str:

@@ -26,6 +26,9 @@ _SQL = "sql"
 _OWN = "own"
 _VALUE = "value-"
 _PARAMETER = re.compile(r"\$([A-Za-z_]\w*)")
+_STYLE = """<style>
+textarea[aria-label="SQL"] { font-family: monospace; font-size: 0.9rem; }
+</style>"""
 _Found = Mapping[str, Any]
 _EXAMPLE = "SELECT run_name, state, training_goodput_low FROM v_runs ORDER BY started DESC"
 
@@ -34,6 +37,7 @@ _EXAMPLE = "SELECT run_name, state, training_goodput_low FROM v_runs ORDER BY st
 def page() -> None:
     """Draw the page; question, values and statement are in the address."""
     st.title("Explore")
+    st.html(_STYLE)
     questions = {one["name"]: one for one in source.answer("questions")["questions"]}
     st.html(
         markup.lead(
@@ -276,7 +280,7 @@ def _formats(found: _Found) -> dict[str, Any]:
     formats: dict[str, Any] = {}
     for column in found["columns"]:
         kind, name = column["type"], column["name"]
-        label = name.replace("_", " ")
+        label = figures.title(name)
         if kind.startswith("timestamp"):
             formats[name] = st.column_config.DatetimeColumn(label, format="YYYY-MM-DD HH:mm:ss")
         elif kind.startswith(("float", "double", "decimal")):

@@ -31,7 +31,7 @@ def page() -> None:
             lambda: bool(source.answer("runs", limit=1)["runs"]), reader.NO_RUN, reader.START_ONE
         )
         return
-    meant = window.chosen("30d")
+    meant = window.chosen("30 days")
     view, filters = _chosen()
     asked = _asked(meant, filters)
     # What was older than an incident of other filters begins anew.
