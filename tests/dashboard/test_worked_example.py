@@ -60,7 +60,7 @@ def test_a_dead_rank_is_told_alike_by_the_page_and_the_terminal(tmp_path: Path) 
         )
         assert answer.status_code == 200, answer.text
         page = browser.new_page()
-        page.goto(f"{address}/run?run=llama-1")
+        page.goto(f"{address}/run?run=llama-1&view=Incidents")
         expect(page.get_by_text("these numbers are final")).to_be_visible(timeout=30_000)
 
         printed = in_terminal(collector.address, "llama-1")
