@@ -8,6 +8,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 PROGRAM = (
+    # Without a file DuckDB takes a program for a notebook, and draws the progress of each query of
+    # more than two seconds into its output, before what is waited for there.
+    "import __main__; __main__.__file__ = 'collector'\n"
     "import sys; from headway.settings import CollectorSettings, load\n"
     "from headway.collector.server import main; sys.exit(main(load(CollectorSettings)))"
 )
