@@ -5,6 +5,7 @@ One thread of its own; a commit never waits for it. What fails is logged and tri
 
 import logging
 import threading
+import time
 from collections.abc import Callable
 
 from headway.collector.ledgers import Fleet, Ledgers
@@ -23,6 +24,8 @@ _LAST_WORD = _SECOND
 """Longest time in ns for writing down at the end what is new."""
 _RUNS_AT_ONCE = 50
 """Runs of which the words are written in one transaction."""
+_SHARE = 0.25
+"""Most of one core's time for what concerns many runs."""
 _EXPIRE_EVERY = 60
 """Looks between two for steps that expire."""
 
@@ -82,10 +85,12 @@ class Upkeep:
         for begin in range(0, len(new), _RUNS_AT_ONCE):
             if not going_on():
                 break
+            begun = time.thread_time()
             some = {one.run: one for one in new[begin : begin + _RUNS_AT_ONCE]}
             rows = {run: rows_of(snapshot.report) for run, snapshot in some.items()}
             count += self._store.keeping.say(rows, self._clock())
             self._said |= {run: snapshot.version for run, snapshot in some.items()}
+            self._rest(begun)
         return count
 
     def expire(self) -> int:
@@ -101,7 +106,9 @@ class Upkeep:
             if self._stopping.is_set():
                 break
             if self._looked.get(run) != old:
+                begun = time.thread_time()
                 count += self._expire(run, until, now)
+                self._rest(begun)
         # What stays of a run is not looked at again before more of it is old enough.
         self._looked = self._store.keeping.expirable(until) if count else expirable
         return count
@@ -123,6 +130,10 @@ class Upkeep:
         keeping.expire(run, found, now)
         self._ledgers.expire(run, found)
         return len(found.removed)
+
+    def _rest(self, begun: float) -> None:
+        """Leave the time to others, in proportion to what was taken since `begun`."""
+        self._stopping.wait((time.thread_time() - begun) * (1 / _SHARE - 1))
 
     def _run(self) -> None:
         looks = 0

@@ -19,6 +19,8 @@ _EVERY = 500
 """Steps between two checkpoints."""
 _BREAK = 90 * SECOND
 """From a death to the first step after it."""
+_APART = 900 * SECOND
+"""From the begin of one run to the next: a thousand end within the time that raw steps are kept."""
 
 
 @dataclass(slots=True)
@@ -87,7 +89,7 @@ class Fleet:
         """Return the rank of a run; the last ones began so that they live now."""
         live = number >= self.runs - self.live
         begin = (
-            self.end - self.length // 2 if live else self.end - (self.runs - number) * 3600 * SECOND
+            self.end - self.length // 2 if live else self.end - (self.runs - number) * _APART
         )
         begin -= 0 if live else self.length
         return Rank(
