@@ -49,6 +49,7 @@ class Desk:
             for alert, told in current.alerts
         ]
         return {
+            "looked_at": current.looked_at,
             "alerts": sorted(listed, key=lambda one: (one["state"] != "firing", -one["since"])),
             "groups": [
                 {

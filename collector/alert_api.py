@@ -70,8 +70,10 @@ class Taking:
 
 def alerts(service: Service, asked: AlertsQuestion) -> Answer:
     """What fires, is pending or hidden and why, and whom it was told."""
-    found = {**_alerting(service).state(), "as_of": service.clock()}
-    return Answer(content=lambda: found)
+    found = _alerting(service).state()
+    looked = found.pop("looked_at")
+    whole = {**found, "as_of": None if looked is None else round(looked * _SECOND)}
+    return Answer(content=lambda: whole)
 
 
 def alert_rules(service: Service, asked: AlertsQuestion) -> Answer:
@@ -230,7 +232,7 @@ ENDPOINTS = (
         method=HTTPMethod.GET,
         path="/api/v1/alerts",
         handler=alerts,
-        result=object_of(alerts=list_of(_ALERT), groups=list_of(_GROUP), as_of=schemas.INTEGER),
+        result=object_of(alerts=list_of(_ALERT), groups=list_of(_GROUP), as_of=optional(schemas.INTEGER)),
     ),
     Endpoint(
         method=HTTPMethod.GET,

@@ -10,11 +10,14 @@ from typing import Any
 
 import httpx
 
+from headway.alerts.site import DEFAULT
+from headway.cli.alerting import desk
 from headway.collector.api import application
 from headway.collector.otlp.bodies import PROTOBUF
 from headway.collector.service import Service
 from headway.events import AttemptStarted, Envelope, Fault, RankExited, RunStarted
 from headway.settings import ClientSettings, CollectorSettings
+from headway.storage.alert_book import AlertBook
 from headway.storage.client import CollectorClient
 from headway.storage.store import EventStore
 from otlp_requests import body
@@ -62,8 +65,11 @@ def running(
         lambda: now + next(LATER),
     )
     service.start(ready.set)
+    book = AlertBook(path.with_suffix(".alerts.sqlite"))
+    service.alerting = desk(service, book, DEFAULT, "http://127.0.0.1:8752")
     with (
         closing(service),
+        closing(book),
         served(application(service)) as address,
         httpx.Client(base_url=address) as http,
         CollectorClient(ClientSettings(endpoint=address)) as client,
