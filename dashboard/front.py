@@ -5,7 +5,7 @@ lets the browser guess where the server is. Here a page's address is told to the
 that names a run is led to that run's page, and any other gets a page that says so.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from urllib.parse import quote
 
@@ -18,6 +18,8 @@ POLICY = (
     "form-action 'self'; object-src 'none'; base-uri 'self'"
 )
 """No request leaves the dashboard's own address; Streamlit and plotly need inline code."""
+NAMES: Mapping[str, str] = {"run": "run", "incident": "incident", "hardware": "node"}
+"""What a page is about: `/run/demo` is understood as `/run?run=demo`."""
 _HEAD = "<head>"
 _PLACE = "<script>window.__streamlit={BACKEND_BASE_URL:new URL('.',location.href).href}</script>"
 _ASKED_ANEW = (b"accept-encoding", b"if-none-match", b"if-modified-since")
@@ -26,35 +28,33 @@ _ASKED_ANEW = (b"accept-encoding", b"if-none-match", b"if-modified-since")
 class Front:
     """The server's outermost part."""
 
-    def __init__(self, app: ASGIApp, titles: Mapping[str, str], names: Mapping[str, str]) -> None:
-        """Serve `app`; `titles` of the pages by path, `names` as in `headway.dashboard.pages`."""
+    def __init__(self, app: ASGIApp, titles: Callable[[], Mapping[str, str]]) -> None:
+        """Serve `app`; `titles` gives those of the pages by path, asked when a request is there."""
         self._app = app
         self._titles = titles
-        self._names = names
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
         if scope["type"] != "http" or scope["method"] not in ("GET", "HEAD"):
             await self._app(scope, receive, send)
             return
+        titles = self._titles()
         page, _, name = scope["path"].strip("/").partition("/")
-        if page in self._names and name and not name.startswith("_stcore/"):
+        if page in NAMES and name and not name.startswith("_stcore/"):
             # relative, so that it holds behind a proxy that adds a prefix
             up = "../" * scope["path"].strip("/").count("/")
-            address = f"{up}{page}?{self._names[page]}={quote(name, safe='')}"
+            address = f"{up}{page}?{NAMES[page]}={quote(name, safe='')}"
             await RedirectResponse(address)(scope, receive, send)
             return
-        known = not name and (not page or page in self._titles)
+        known = not name and (not page or page in titles)
         if known:
             kept = [header for header in scope["headers"] if header[0] not in _ASKED_ANEW]
             scope = {**scope, "headers": kept}
         answer = _Answer(send, known)
         await self._app(scope, receive, answer)
         if answer.unknown:
-            await self._nowhere(scope)(scope, receive, send)
-
-    def _nowhere(self, scope: Scope) -> HTMLResponse:
-        return HTMLResponse(nowhere(scope["path"], self._titles), status_code=404)
+            content = nowhere(scope["path"], titles)
+            await HTMLResponse(content, status_code=404)(scope, receive, send)
 
 
 class _Answer:

@@ -45,6 +45,7 @@ STYLE = f"""<style>
 .hw-facts {{ display: flex; flex-wrap: wrap; gap: 0.2rem 1.2rem; font-size: 0.9rem; margin: 0;
   overflow-wrap: anywhere; }}
 .hw-facts a {{ color: inherit; text-decoration: underline; text-underline-offset: 3px; }}
+[data-stale="true"] {{ opacity: 1 !important; }}
 .hw-age {{ font-size: 0.85rem; opacity: 0.78; margin: 0; }}
 .hw-age::before {{ content: ""; display: inline-block; width: 0.55rem; height: 0.55rem;
   border-radius: 50%; margin-right: 0.45rem; background: {NEUTRAL}; }}

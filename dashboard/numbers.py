@@ -40,8 +40,13 @@ class Row:
 
         `options` are those of `st.metric`, such as `delta_color` where a delta is good or bad.
         """
-        plainly = {"delta_color": "off", "delta_arrow": "off"}
-        st.metric(title, value, delta=delta, border=True, help=definition, **(plainly | options))
+        look: dict[str, Any] = {
+            "border": True,
+            "height": "stretch",
+            "delta_color": "off",
+            "delta_arrow": "off",
+        }
+        st.metric(title, value, delta=delta, help=definition, **(look | options))
         self.explanations.append(Explanation(title=title, definition=definition, query=query))
 
 

@@ -1,6 +1,6 @@
 """The pages: their names, their places in the address and what draws them, in reading order."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from headway.dashboard.views import (
@@ -36,6 +36,3 @@ PAGES = (
     Page(title="Health", path="health", draw=health.page),
 )
 """The first is what opens where the address names none."""
-
-NAMES: Mapping[str, str] = {"run": "run", "incident": "incident", "hardware": "node"}
-"""What a page is about: `/run/demo` is understood as `/run?run=demo`."""

@@ -33,7 +33,6 @@ def main(settings: DashboardSettings, client: ClientSettings, *, port_given: boo
     from streamlit.starlette import App
 
     from headway.dashboard.front import Front
-    from headway.dashboard.pages import NAMES, PAGES
 
     configure(settings)
     secrets = sign_in.secrets(settings)
@@ -46,11 +45,10 @@ def main(settings: DashboardSettings, client: ClientSettings, *, port_given: boo
             value = getattr(one, field.name)
             if value is not None:
                 os.environ[f"HEADWAY_{one.section}_{field.name}".upper()] = str(value)
-    titles = {page.path: page.title for page in PAGES}
     app = App(
         _APP,
         secrets=secrets,
-        middleware=[Middleware(Front, titles=titles, names=NAMES)],
+        middleware=[Middleware(Front, titles=_titles)],
         on_script_error=_failed,
     )
     threading.Thread(target=_announce, args=(settings.host, port), daemon=True).start()
@@ -73,6 +71,13 @@ def options(host: str, port: int) -> Mapping[str, Any]:
         "logger.hideWelcomeMessage": True,
         **theme_options(),
     }
+
+
+def _titles() -> Mapping[str, str]:
+    # Only once the server runs: pages that keep answers want to know where.
+    from headway.dashboard.pages import PAGES
+
+    return {page.path: page.title for page in PAGES}
 
 
 def _failed(error: Exception) -> bool:

@@ -69,7 +69,7 @@ def seeded_collector(size: Size = WHOLE, price: float = 2.5) -> Iterator[str]:
         stop = threading.Event()
         feeder = threading.Thread(target=_feed, args=(going, collector.address, stop))
         try:
-            _send(_so_far(going, time.time_ns()), collector.address)
+            _send(_so_far(going, now), collector.address)
             _people(collector.address)
             feeder.start()
             yield collector.address
@@ -108,8 +108,9 @@ def _database(made: Fleet, size: Size, day: int) -> Path:
     return kept
 
 
-def _so_far(going: Fleet, now: int) -> list[Envelope]:
-    return [event for run in going.runs for event in run.events if event.wall <= now]
+def _so_far(going: Fleet, now: int, since: int = 0) -> list[Envelope]:
+    every = (going.machines, *(run.events for run in going.runs))
+    return [event for events in every for event in events if since < event.wall <= now]
 
 
 def _send(events: Sequence[Envelope], address: str) -> None:
@@ -126,12 +127,11 @@ def _send(events: Sequence[Envelope], address: str) -> None:
 
 def _feed(going: Fleet, address: str, stop: threading.Event) -> None:
     """Send what the live runs record as time passes."""
-    sent = time.time_ns()
+    sent = going.now
     while not stop.wait(2.0):
         now = time.time_ns()
-        due = [e for run in going.runs for e in run.events if sent < e.wall <= now]
         with suppress(NotTakenError):
-            _send(due, address)
+            _send(_so_far(going, now, since=sent), address)
             sent = now
 
 
@@ -142,8 +142,8 @@ def _people(address: str) -> None:
             time.sleep(0.5)  # the ledgers of so many runs at once
         for index, incident in enumerate(answer.raise_for_status().json()["incidents"]):
             place = f"/incidents/{incident['incident']}"
-            if index % 3 == 0:
+            if index % 9 == 0:
                 client.post(f"{place}/ack", json={"author": "ana"}).raise_for_status()
-            if index % 17 == 5:
+            if index % 60 == 5:
                 said = {"cause": "network", "author": "M\u00e1rta", "reason": "switch log of row 7"}
                 client.post(f"{place}/cause", json=said).raise_for_status()

@@ -8,7 +8,7 @@ from starlette.routing import Route
 from starlette.testclient import TestClient
 
 from headway.dashboard.front import Front
-from headway.dashboard.pages import NAMES, PAGES
+from headway.dashboard.pages import PAGES
 
 START_PAGE = "<html><head><title>Streamlit</title></head><body>start</body></html>"
 
@@ -26,7 +26,7 @@ async def anything(request: Request) -> Response:
 @pytest.fixture
 def client() -> TestClient:
     inner = Starlette(routes=[Route("/_stcore/health", health), Route("/{path:path}", anything)])
-    front = Front(inner, {page.path: page.title for page in PAGES}, NAMES)
+    front = Front(inner, lambda: {page.path: page.title for page in PAGES})
     return TestClient(front, follow_redirects=False)
 
 
