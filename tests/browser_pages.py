@@ -4,10 +4,10 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 
-import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
 QUIET = (
@@ -22,6 +22,8 @@ def chromium() -> Iterator[Browser]:
     """Open the system's browser, which asks nobody for updates."""
     executable = shutil.which("chromium") or shutil.which("google-chrome")
     if executable is None:
+        import pytest  # the benchmarks' environment has none
+
         pytest.skip("needs chromium: apt-get install chromium")
     with sync_playwright() as playwright:
         opened = playwright.chromium.launch(executable_path=executable, args=QUIET.split())
@@ -29,18 +31,38 @@ def chromium() -> Iterator[Browser]:
         opened.close()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dashboard:
+    """A dashboard as the real command serves it."""
+
+    address: str
+    process_id: int
+
+
 @contextmanager
 def dashboard(endpoint: str) -> Iterator[str]:
     """Run `headway dashboard` on a free port and yield its address."""
-    command = [sys.executable, "-m", "headway", "dashboard", "--port", "0", "--refresh", "1"]
+    with dashboard_process(endpoint, "--refresh", "1") as started:
+        yield started.address
+
+
+@contextmanager
+def dashboard_process(
+    endpoint: str, *options: str, variables: Mapping[str, str] | None = None
+) -> Iterator[Dashboard]:
+    """Run `headway dashboard` with options and settings, and yield where it answers."""
+    command = [sys.executable, "-m", "headway", "dashboard", "--port", "0", *options]
     with subprocess.Popen(
-        [*command, "--endpoint", endpoint], stdout=subprocess.PIPE, text=True, env=ENVIRONMENT
+        [*command, "--endpoint", endpoint],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**ENVIRONMENT, **(variables or {})},
     ) as process:
         assert process.stdout is not None
         try:
             line = process.stdout.readline()
             assert line.startswith("listening on http://127.0.0.1:"), line
-            yield line.split()[-1]
+            yield Dashboard(address=line.split()[-1], process_id=process.pid)
         finally:
             process.terminate()
             process.wait(30)

@@ -88,16 +88,16 @@ def main() -> None:
 
 def _measured(fleet: Fleet, folder: Path) -> dict[str, Any]:
     load, path = os.getloadavg(), folder / "events.duckdb"
-    built = _build(fleet, path)
+    built = build(fleet, path)
     begun = time.monotonic()
     collector = CollectorProcess(path, variables={"HEADWAY_COLLECTOR_COMMIT_INTERVAL": "0.2"})
     process = collector.process.pid
     try:
         ready = time.monotonic() - begun
         with httpx.Client(base_url=collector.address, timeout=600) as http:
-            _wait_for_ledgers(http)
-            computed, resident = time.monotonic() - begun, _resident(process)
-            with _going_on(fleet, http):
+            wait_for_ledgers(http)
+            computed, size = time.monotonic() - begun, resident(process)
+            with going_on(fleet, http):
                 rows = _rows(_questions(fleet, http), http, process)
         return {
             "bar_ms": BAR_MS,
@@ -106,7 +106,7 @@ def _measured(fleet: Fleet, folder: Path) -> dict[str, Any]:
             "fleet": asdict(fleet),
             "stored": built,
             "start_s": {"ready": ready, "every_ledger": computed},
-            "resident_mb": {"ready": resident, "after": _resident(process)},
+            "resident_mb": {"ready": size, "after": resident(process)},
             "machine": {
                 "cores": os.cpu_count(),
                 "python": platform.python_version(),
@@ -118,7 +118,7 @@ def _measured(fleet: Fleet, folder: Path) -> dict[str, Any]:
         collector.kill()
 
 
-def _build(fleet: Fleet, path: Path) -> dict[str, Any]:
+def build(fleet: Fleet, path: Path) -> dict[str, Any]:
     """Store the fleet's history."""
     begun, store = time.monotonic(), EventStore.open(path)
     num_records = num_rows = 0
@@ -139,7 +139,7 @@ def _build(fleet: Fleet, path: Path) -> dict[str, Any]:
     }
 
 
-def _wait_for_ledgers(http: httpx.Client) -> None:
+def wait_for_ledgers(http: httpx.Client) -> None:
     """Wait until every ledger is computed: before, lists are asked to come again."""
     deadline = time.monotonic() + _SLOWEST_START
     while (answer := http.get("/api/v1/runs", params={"limit": 1})).status_code == BUSY:
@@ -150,7 +150,7 @@ def _wait_for_ledgers(http: httpx.Client) -> None:
 
 
 @contextmanager
-def _going_on(fleet: Fleet, http: httpx.Client) -> Iterator[None]:
+def going_on(fleet: Fleet, http: httpx.Client) -> Iterator[None]:
     """Let the live runs complete a second of steps every second."""
     ranks = []
     for number in range(fleet.runs - fleet.live, fleet.runs):
@@ -323,7 +323,7 @@ def _cpu(process: int) -> float:
     return (int(fields[11]) + int(fields[12])) / _TICKS
 
 
-def _resident(process_id: int) -> float:
+def resident(process_id: int) -> float:
     """Return the memory of a process in MB."""
     return int(Path(f"/proc/{process_id}/statm").read_text().split()[1]) * 4096 / 1e6
 
