@@ -49,8 +49,13 @@ REFUSED_FUNCTIONS: Mapping[str, str] = {
             "to_base",
             "printf",
             "range",
+            "regexp_extract_all",
+            "regexp_replace",
+            "regexp_split_to_array",
             "repeat",
             "rpad",
+            "str_split_regex",
+            "string_split_regex",
         ),
         "one call can take more time or memory than can be limited",
     ),
@@ -154,6 +159,12 @@ def _words(error: duckdb.Error) -> str:
     return str(error).partition("\n")[0]
 
 
+def _holds_lambda(node: Any) -> bool:
+    if isinstance(node, dict):
+        return node.get("type") == "LAMBDA" or any(map(_holds_lambda, node.values()))
+    return isinstance(node, list) and any(map(_holds_lambda, node))
+
+
 class _Check:
     """Walks the tree of one statement; `known` are the common table expressions in scope."""
 
@@ -176,6 +187,11 @@ class _Check:
                 # Its name is judged; its arguments are expressions like any.
                 self.node(node["function"]["children"], known)
                 return
+            case "LAMBDA" if _holds_lambda(node["expr"]):
+                raise SqlRefused(
+                    "a lambda within a lambda can take more time than can be limited",
+                    "Use unnest, or ask twice.",
+                )
             case "SHOW_REF" if node["query"] is None:
                 raise self._hidden("the list of tables")
             case _ if "function_name" in node:

@@ -1,9 +1,11 @@
 """Guarded SQL: one read-only statement with a limit of time, rows and memory, two at a time.
 
 The statement runs on a connection of its own beside the writer's. What a query may take is
-bounded from outside: a watch interrupts it when its time is over or the process has grown.
+bounded from outside: a watch interrupts it when its time is over or the process has grown, and the
+process's address space has a roof meanwhile, since one call of a function hears no interrupt.
 """
 
+import resource
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -63,11 +65,16 @@ class SqlSession:
         readable: Collection[str],
         *,
         seconds: float = SECONDS,
+        growth: int = _MOST_GROWTH,
     ) -> None:
-        """Ask on connections from `connect`; only relations named in `readable` are seen."""
+        """Ask on connections from `connect`; only relations named in `readable` are seen.
+
+        A query may take so many seconds and let the process grow by so many bytes.
+        """
         self._connect = connect
         self._readable = readable
         self._seconds = seconds
+        self._growth = growth
         self._room = threading.BoundedSemaphore(AT_ONCE)
 
     def ask(
@@ -109,7 +116,10 @@ class SqlSession:
     ) -> SqlAnswer:
         begun = time.monotonic()
         total = None
-        with _watched(connection, self._seconds) as reasons:
+        with (
+            _ROOF.over((AT_ONCE + 1) * self._growth),
+            _watched(connection, self._seconds, self._growth) as reasons,
+        ):
             try:
                 connection.execute("BEGIN TRANSACTION READ ONLY")
                 reader = connection.execute(statement, values).to_arrow_reader(_ROWS_AT_ONCE)
@@ -133,24 +143,62 @@ class SqlSession:
 @contextmanager
 def limited(connection: duckdb.DuckDBPyConnection, seconds: float = SECONDS) -> Iterator[None]:
     """Interrupt what runs on a connection within the block after so many seconds."""
-    with _watched(connection, seconds):
+    with _watched(connection, seconds, _MOST_GROWTH):
         yield
 
 
+class _Roof:
+    """Keeps the process's address space below a limit while queries run, and lifts it then.
+
+    What does not fit fails in the query that asks for it, and not by the kernel's killing all.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._num_under = 0
+        self._before = (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
+
+    @contextmanager
+    def over(self, growth: int) -> Iterator[None]:
+        """Allow so many bytes more than there are at the start of the first of several queries."""
+        with self._lock:
+            if not self._num_under:
+                self._before = soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+                size, _ = _memory()
+                if size and soft == resource.RLIM_INFINITY:
+                    limit = size + growth
+                    if hard != resource.RLIM_INFINITY:
+                        limit = min(limit, hard)
+                    resource.setrlimit(resource.RLIMIT_AS, (limit, hard))
+            self._num_under += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._num_under -= 1
+                if not self._num_under:
+                    resource.setrlimit(resource.RLIMIT_AS, self._before)
+
+
+_ROOF = _Roof()
+
+
 @contextmanager
-def _watched(connection: duckdb.DuckDBPyConnection, seconds: float) -> Iterator[list[str]]:
+def _watched(
+    connection: duckdb.DuckDBPyConnection, seconds: float, growth: int
+) -> Iterator[list[str]]:
     """Interrupt the connection when time or memory is used up; gives the reason, then."""
     reasons: list[str] = []
     ended = threading.Event()
-    allowed = _resident() + _MOST_GROWTH
+    allowed = _memory()[1] + growth
     deadline = time.monotonic() + seconds
 
     def watch() -> None:
         while not ended.wait(_WATCH):
             if time.monotonic() >= deadline:
                 reasons.append(f"the query took longer than {seconds:g} s")
-            elif _resident() > allowed:
-                reasons.append(f"the query took more than {_MOST_GROWTH >> 20} MiB of memory")
+            elif _memory()[1] > allowed:
+                reasons.append(f"the query took more than {growth >> 20} MiB of memory")
             else:
                 continue
             # Again and again: an interrupt between two statements of the session is forgotten.
@@ -165,12 +213,13 @@ def _watched(connection: duckdb.DuckDBPyConnection, seconds: float) -> Iterator[
         watcher.join()
 
 
-def _resident() -> int:
-    """Return the memory of this process in bytes; 0 where nobody tells."""
+def _memory() -> tuple[int, int]:
+    """Return address space and resident memory of this process in bytes; 0 where nobody tells."""
     try:
-        return int(_STATM.read_text().split()[1]) * _PAGE
+        size, resident = _STATM.read_text().split()[:2]
     except OSError:
-        return 0
+        return 0, 0
+    return int(size) * _PAGE, int(resident) * _PAGE
 
 
 def _first(reader: pyarrow.RecordBatchReader, rows: int) -> tuple[pyarrow.Table, bool]:

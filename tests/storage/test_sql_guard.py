@@ -238,6 +238,19 @@ def test_a_refused_function_is_found_wherever_it_stands(store: EventStore, name:
         assert f"the function '{name}' cannot be used" in refusal(store, statement)
 
 
+def test_a_lambda_within_a_lambda_is_refused_and_a_path_into_json_is_none(
+    store: EventStore,
+) -> None:
+    nested = "SELECT list_transform([1], lambda x : list_transform([2], lambda y : x + y))"
+    arrows = "SELECT list_transform([1], x -> list_transform([2], y -> x + y))"
+    for statement in (nested, arrows):
+        assert "a lambda within a lambda" in refusal(store, statement)
+    inside = (
+        "SELECT list_transform([1, 2], x -> x + 1) AS more, '{\"a\": [7]}' -> 'a' ->> 0 AS seven"
+    )
+    assert ask(store, inside).table.to_pylist() == [{"more": [2, 3], "seven": "7"}]
+
+
 @pytest.mark.parametrize("statement", ["SELECT ?", "SELECT $1", "SELECT $name"])
 def test_parameters_are_refused(store: EventStore, statement: str) -> None:
     assert "parameters" in refusal(store, statement)

@@ -1,5 +1,6 @@
 """What a query may take is limited, and ingest goes on beside it."""
 
+import resource
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -102,7 +103,6 @@ def test_an_answer_is_cut_at_its_limit_and_says_so(store: EventStore) -> None:
     assert (empty.table.num_rows, empty.truncated) == (0, False)
 
 
-@pytest.mark.slow
 def test_values_are_bound_by_name_and_never_read_as_sql(store: EventStore) -> None:
     asked = "SELECT range FROM range(10) WHERE range > $low AND ($word IS NULL OR $word = 'x')"
     ask = store.reading.sql.ask
@@ -122,13 +122,43 @@ def test_how_many_rows_there_are_is_counted_where_somebody_asks(store: EventStor
     assert ask("FROM range(1000)", 10).total is None
 
 
+@pytest.mark.slow
 def test_an_answer_of_too_many_bytes_is_cut_too(store: EventStore) -> None:
     wide = (
         "SELECT string_agg(md5(r.range::TEXT)) FROM range(3000) r, range(3000) o GROUP BY o.range"
     )
-    cut = store.reading.sql.ask(wide)
+    cut = session(store.reading, 60.0).ask(wide)
     assert cut.truncated
     assert 0 < cut.table.num_rows < 3000
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "grown",
+    [
+        "s || r.range",
+        "replace(s || r.range, 'x', 'yyy')",
+        "[s || r.range, s || r.range || 1]",
+    ],
+)
+def test_one_call_that_hears_no_interrupt_cannot_take_the_machines_memory(
+    store: EventStore, grown: str
+) -> None:
+    """Each row of one batch of 2048 would hold 10 MB and more."""
+    asking = SqlSession(
+        store.reading.connection, tuple(readable()), seconds=30.0, growth=256 * 1024**2
+    )
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with pytest.raises(SqlRefused):
+        asking.ask(
+            "WITH a AS (SELECT string_agg('xxxxxxxxxx', '') s FROM range(1000000)) "
+            "SELECT max(length((GROWN)::TEXT)) FROM a, range(2048) r".replace("GROWN", grown)
+        )
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - peak < 1024**2  # KiB, so 1 GiB
+    assert resource.getrlimit(resource.RLIMIT_AS) == before
+    assert store.append([steps(1, 10)]).num_stored == 10
+    assert store.reading.sql.ask("SELECT 1 AS one").table.to_pylist() == [{"one": 1}]
 
 
 def test_a_query_sees_what_was_committed_before_it(store: EventStore) -> None:
