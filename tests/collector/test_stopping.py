@@ -59,6 +59,7 @@ def answers(address: str) -> bool:
         return False
 
 
+@pytest.mark.slow
 def test_while_ledgers_are_rebuilt_it_is_alive_and_not_ready(tmp_path: Path) -> None:
     with rebuilding(tmp_path) as (_, address):
         ready = httpx.get(f"{address}/readyz")

@@ -43,6 +43,7 @@ def test_the_server_reports_to_nobody_and_shows_no_traceback() -> None:
     assert options["server.address"] == "127.0.0.1"
 
 
+@pytest.mark.slow
 def test_streamlit_knows_every_option_that_it_is_given() -> None:
     config.get_config_options()
     known = config._config_options_template

@@ -346,6 +346,7 @@ def test_positions_survive_and_dead_producers_leave_no_trace(
 
 
 # A25: prometheus/client_python#275
+@pytest.mark.slow
 def test_a_rank_that_restarts_two_hundred_times_leaves_no_file_and_no_series_of_its_own(
     endpoint: OtlpEndpoint, tmp_path: Path, metrics: NodeMetrics
 ) -> None:

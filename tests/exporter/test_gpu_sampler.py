@@ -87,6 +87,7 @@ def test_each_gpu_is_listed_and_measured(scenario: Scenario) -> None:
     assert not watch.of(GpuFault)
 
 
+@pytest.mark.slow
 def test_what_rarely_changes_is_told_again_only_when_it_did(scenario: Scenario) -> None:
     with gpu_watch(scenario) as watch:
         watch.until(lambda: len(watch.of(GpuSample)) > 3)
@@ -116,6 +117,7 @@ def test_an_xid_comes_from_the_driver_with_its_gpu(scenario: Scenario) -> None:
     assert lost.classification == "reboot"
 
 
+@pytest.mark.slow
 def test_a_flood_of_one_xid_is_one_event(scenario: Scenario) -> None:
     scenario.content["tick"] = 0.5
     scenario.tell()
@@ -127,6 +129,7 @@ def test_a_flood_of_one_xid_is_one_event(scenario: Scenario) -> None:
     assert len(watch.of(GpuXid)) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("event", "data", "kind", "code"),
     [
@@ -149,6 +152,7 @@ def test_the_drivers_other_events_are_faults(
     assert fault.policy is not None
 
 
+@pytest.mark.slow
 def test_events_that_a_gpu_does_not_know_are_not_asked_for(scenario: Scenario) -> None:
     scenario.breaks(0, event_types=XID)
     with gpu_watch(scenario) as watch:
@@ -160,6 +164,7 @@ def test_events_that_a_gpu_does_not_know_are_not_asked_for(scenario: Scenario) -
     assert states(watch) == ["healthy"]
 
 
+@pytest.mark.slow
 def test_a_state_that_asks_for_help_is_a_fault_told_once(scenario: Scenario) -> None:
     scenario.breaks(1, fields={"230": 1}, remapped=[0, 2, 1, 1], ecc=[5, 3])
     with gpu_watch(scenario) as watch:
@@ -173,6 +178,7 @@ def test_a_state_that_asks_for_help_is_a_fault_told_once(scenario: Scenario) -> 
     assert states(watch)[-1] == "unhealthy"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("error", "kind"), [(15, "lost"), (16, "reset_required")])
 def test_a_gpu_that_says_it_is_gone_is_a_fault_until_it_is_back(
     scenario: Scenario, error: int, kind: str
@@ -189,6 +195,7 @@ def test_a_gpu_that_says_it_is_gone_is_a_fault_until_it_is_back(
     assert kinds(watch) == [(kind, FIRST)]
 
 
+@pytest.mark.slow
 def test_a_gpu_that_was_lost_before_the_start_is_named_by_its_number(scenario: Scenario) -> None:
     scenario.breaks(1, error=15)
     with gpu_watch(scenario) as watch:
@@ -236,6 +243,7 @@ def test_a_driver_that_hangs_at_its_start_accuses_no_gpu(scenario: Scenario) -> 
     assert kinds(watch) == [("query_hung", None)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("content", "words"),
     [
@@ -259,6 +267,7 @@ def test_without_a_usable_driver_the_check_is_disabled_and_says_why(
     assert words in (health.detail or "")
 
 
+@pytest.mark.slow
 def test_questions_without_permission_are_named_and_no_fault(scenario: Scenario) -> None:
     scenario.breaks(0, errors={"nvmlDeviceGetPowerUsage": 4})
     scenario.breaks(1, errors={"handle": 4})
@@ -272,6 +281,7 @@ def test_questions_without_permission_are_named_and_no_fault(scenario: Scenario)
     assert {sample.power for sample in watch.of(GpuSample)} == {None}
 
 
+@pytest.mark.slow
 def test_a_gpu_that_may_not_be_used_any_more_is_not_lost(scenario: Scenario) -> None:
     with gpu_watch(scenario) as watch:
         watch.until(lambda: states(watch) == ["healthy"])
@@ -284,6 +294,7 @@ def test_a_gpu_that_may_not_be_used_any_more_is_not_lost(scenario: Scenario) -> 
     assert not watch.of(GpuFault)
 
 
+@pytest.mark.slow
 def test_a_gpu_that_is_not_listed_any_more_is_lost(scenario: Scenario) -> None:
     with gpu_watch(scenario) as watch:
         watch.until(lambda: states(watch) == ["healthy"])
@@ -298,6 +309,7 @@ def test_a_gpu_that_is_not_listed_any_more_is_lost(scenario: Scenario) -> None:
     assert fault.message == "the driver does not list it any more"
 
 
+@pytest.mark.slow
 def test_a_driver_that_is_unloaded_loses_no_gpu(scenario: Scenario) -> None:
     with gpu_watch(scenario) as watch:
         watch.until(lambda: states(watch) == ["healthy"])
@@ -352,6 +364,7 @@ def test_what_a_gpu_or_an_old_driver_cannot_say_is_unknown(scenario: Scenario) -
     assert states(watch) == ["healthy"]
 
 
+@pytest.mark.slow
 def test_an_older_driver_knows_the_throttling_by_its_older_name(scenario: Scenario) -> None:
     scenario.content["missing"] = ["nvmlDeviceGetCurrentClocksEventReasons"]
     scenario.breaks(0, reasons=0x80)
@@ -399,6 +412,7 @@ class Stuck:
         return False
 
 
+@pytest.mark.slow
 def test_helpers_that_do_not_die_are_left_behind_and_not_piled_up(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -415,6 +429,7 @@ def test_helpers_that_do_not_die_are_left_behind_and_not_piled_up(
     watching.close()
 
 
+@pytest.mark.slow
 def test_gpus_in_another_order_and_new_slices_are_listed_anew(
     scenario: Scenario,
 ) -> None:
@@ -431,6 +446,7 @@ def test_gpus_in_another_order_and_new_slices_are_listed_anew(
     assert not watch.of(GpuFault)
 
 
+@pytest.mark.slow
 def test_a_helper_that_dies_is_started_again(scenario: Scenario) -> None:
     with gpu_watch(scenario) as watch:
         watch.until(lambda: watch.of(GpuSample))
@@ -444,6 +460,7 @@ def test_a_helper_that_dies_is_started_again(scenario: Scenario) -> None:
     assert len(watch.of(GpuPresent)) == 2
 
 
+@pytest.mark.slow
 def test_the_kernels_line_wins_over_the_drivers_xid(scenario: Scenario) -> None:
     kernel = KernelXids(Recorded())
     kernel.node_event(GpuXid(code=79, device="0000:1B:00"), monotonic=time.monotonic_ns())
@@ -455,6 +472,7 @@ def test_the_kernels_line_wins_over_the_drivers_xid(scenario: Scenario) -> None:
     assert [xid.code for xid in watch.of(GpuXid)] == [48]
 
 
+@pytest.mark.slow
 def test_the_burst_of_one_fault_is_one(scenario: Scenario) -> None:
     with gpu_watch(scenario) as watch:
         watch.until(lambda: watch.of(GpuSample))

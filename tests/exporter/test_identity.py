@@ -188,11 +188,13 @@ def groups_of_two_processes(variables: dict[str, str], options: str = "") -> set
     }
 
 
+@pytest.mark.slow
 def test_two_programs_started_by_hand_from_one_shell_are_two_launches() -> None:
     assert len(groups_of_two_processes({})) == 2
     assert len(groups_of_two_processes({"RANK": "0", "WORLD_SIZE": "1"})) == 2
 
 
+@pytest.mark.slow
 def test_ranks_that_share_a_parent_are_one_launch() -> None:
     assert len(groups_of_two_processes({"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1"})) == 1
     assert len(groups_of_two_processes({"TORCHELASTIC_RUN_ID": "none", "WORLD_SIZE": "1"})) == 1

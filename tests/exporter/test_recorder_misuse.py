@@ -395,6 +395,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.slow
 def test_a_spawned_worker_that_runs_the_programs_top_level_again_records_nothing(
     tmp_path: Path,
 ) -> None:
@@ -534,6 +535,7 @@ def test_a_folder_that_goes_away_is_reported_once(
     assert recorder.suppressed_failures == 0
 
 
+@pytest.mark.slow
 def test_closing_tells_so_however_much_is_pending(tmp_path: Path) -> None:
     recorder = record(tmp_path, exit_delay=0.0)
     writer = recorder._writer

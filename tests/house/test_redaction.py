@@ -65,6 +65,7 @@ def test_text_that_only_speaks_of_keys_and_tokens_is_kept(text: str) -> None:
     assert masked(text) == text
 
 
+@pytest.mark.slow
 def test_a_long_hostile_text_takes_no_long_time() -> None:
     for part in ("a.", "token=", "://a", "eyJ-", "--password ", "secret", "x" * 50 + "-key "):
         text = part * (200_000 // len(part))

@@ -101,6 +101,7 @@ def test_a_command_that_cannot_be_executed_is_126(tmp_path: Path) -> None:
     assert b"Permission denied" in ended.stderr
 
 
+@pytest.mark.slow
 def test_a_script_without_an_interpreter_is_the_shells(tmp_path: Path) -> None:
     script = tmp_path / "start"
     script.write_text('echo "$1"\n')
@@ -108,6 +109,7 @@ def test_a_script_without_an_interpreter_is_the_shells(tmp_path: Path) -> None:
     assert launched(tmp_path / "spool", [str(script), "a b"]).stdout == b"a b\n"
 
 
+@pytest.mark.slow
 def test_every_byte_of_both_streams_passes(tmp_path: Path) -> None:
     program = (
         "import os, sys\n"
@@ -121,6 +123,7 @@ def test_every_byte_of_both_streams_passes(tmp_path: Path) -> None:
     assert ended.stderr == block[::-1] * 4
 
 
+@pytest.mark.slow
 def test_streams_that_are_one_keep_their_order(tmp_path: Path) -> None:
     program = "import os\nfor n in range(500): os.write(1 + n % 2, b'%d ' % n)"
     ended = subprocess.run(
@@ -137,6 +140,7 @@ def test_standard_input_is_the_commands(tmp_path: Path) -> None:
     assert launched(tmp_path, ["cat"], input=b"\x00\xff typed").stdout == b"\x00\xff typed"
 
 
+@pytest.mark.slow
 def test_a_reader_that_has_seen_enough_ends_the_command(tmp_path: Path) -> None:
     words = headway_run(tmp_path, ["yes"])
     with subprocess.Popen(words, env=surroundings(), stdout=subprocess.PIPE) as process:
@@ -146,6 +150,7 @@ def test_a_reader_that_has_seen_enough_ends_the_command(tmp_path: Path) -> None:
         assert process.wait(PATIENCE) == 128 + signal.SIGPIPE
 
 
+@pytest.mark.slow
 def test_a_closed_stream_stays_closed(tmp_path: Path) -> None:
     program = "import os\ntry: os.fstat(1)\nexcept OSError: os.write(2, b'closed')"
     words = headway_run(tmp_path, python(program))
@@ -158,6 +163,7 @@ def test_a_closed_stream_stays_closed(tmp_path: Path) -> None:
     assert ended.stderr == b"closed"
 
 
+@pytest.mark.slow
 def test_descriptors_and_variables_reach_the_command(tmp_path: Path) -> None:
     reading, writing = os.pipe()
     program = f"import os; os.write({writing}, os.environb[b'ODD'])"
@@ -170,12 +176,14 @@ def test_descriptors_and_variables_reach_the_command(tmp_path: Path) -> None:
         assert pipe.read() == b"a\tb"
 
 
+@pytest.mark.slow
 def test_no_descriptor_of_ours_reaches_the_command(tmp_path: Path) -> None:
     words = python("import os; print(*sorted(int(name) for name in os.listdir('/proc/self/fd')))")
     alone = subprocess.run(words, stdout=subprocess.PIPE, check=True)
     assert launched(tmp_path, words).stdout == alone.stdout
 
 
+@pytest.mark.slow
 def test_what_the_command_leaves_behind_can_go_on_writing(tmp_path: Path) -> None:
     go = tmp_path / "go"
     script = f"(while [ ! -e {go} ]; do sleep 0.05; done; echo late) & echo soon"
@@ -200,6 +208,7 @@ print(len(got), "in all", flush=True)
 """
 
 
+@pytest.mark.slow
 def test_each_signal_reaches_the_command_once(tmp_path: Path) -> None:
     names = ("INT", "TERM", "HUP", "QUIT", "USR1", "USR2", "WINCH", "ALRM", "CONT", "RTMIN")
     numbers = [getattr(signal, f"SIG{name}") for name in names]
@@ -215,6 +224,7 @@ def test_each_signal_reaches_the_command_once(tmp_path: Path) -> None:
     assert process.returncode == 0
 
 
+@pytest.mark.slow
 def test_a_command_that_ends_by_a_passed_signal_ends_so(tmp_path: Path) -> None:
     words = headway_run(tmp_path, ["sh", "-c", "echo ready; exec sleep 60"])
     with subprocess.Popen(words, env=surroundings(), stdout=subprocess.PIPE) as process:
@@ -224,6 +234,7 @@ def test_a_command_that_ends_by_a_passed_signal_ends_so(tmp_path: Path) -> None:
         assert process.wait(PATIENCE) == 128 + signal.SIGTERM
 
 
+@pytest.mark.slow
 def test_signals_that_were_ignored_or_blocked_stay_so(tmp_path: Path) -> None:
     program = (
         "import signal\n"
@@ -239,6 +250,7 @@ def test_signals_that_were_ignored_or_blocked_stay_so(tmp_path: Path) -> None:
     assert ended.stdout == b"1 []\n"
 
 
+@pytest.mark.slow
 def test_a_parent_that_does_not_ask_how_its_children_end_keeps_nobody_waiting(
     tmp_path: Path,
 ) -> None:
@@ -252,6 +264,7 @@ def test_a_parent_that_does_not_ask_how_its_children_end_keeps_nobody_waiting(
     assert ignored.returncode == 4
 
 
+@pytest.mark.slow
 def test_a_second_ctrl_c_reaches_the_command_and_each_of_them_once(
     tmp_path: Path, terminal: list[Terminal]
 ) -> None:
@@ -265,6 +278,7 @@ def test_a_second_ctrl_c_reaches_the_command_and_each_of_them_once(
     assert opened.end() == 0
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_a_command_that_lets_it(tmp_path: Path, terminal: list[Terminal]) -> None:
     opened = Terminal(headway_run(tmp_path, ["sh", "-c", "echo ready; exec sleep 60"]))
     terminal.append(opened)
@@ -273,6 +287,7 @@ def test_ctrl_c_ends_a_command_that_lets_it(tmp_path: Path, terminal: list[Termi
     assert opened.end() == 128 + signal.SIGINT
 
 
+@pytest.mark.slow
 def test_a_terminal_stays_a_terminal_of_its_size(tmp_path: Path, terminal: list[Terminal]) -> None:
     program = (
         "import os, signal, sys\n"
@@ -293,6 +308,7 @@ def test_a_terminal_stays_a_terminal_of_its_size(tmp_path: Path, terminal: list[
     assert opened.end() == 0
 
 
+@pytest.mark.slow
 def test_only_what_is_a_terminal_looks_like_one(tmp_path: Path, terminal: list[Terminal]) -> None:
     program = "import os; os.write(2, repr([os.isatty(n) for n in (1, 2)]).encode())"
     words = headway_run(tmp_path, python(program))

@@ -75,6 +75,7 @@ def test_what_a_command_recorded_is_shipped_before_the_exit(
     assert not (tmp_path / "agent.json").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("end", "status", "exit_code", "number", "by"),
     [
@@ -100,6 +101,7 @@ def test_how_a_rank_ended_is_told_once_with_its_attempt(
 
 
 # A30: open-telemetry/opentelemetry-python#3309
+@pytest.mark.slow
 def test_an_unreachable_collector_delays_the_exit_by_two_seconds_at_most(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:  # takes connections, answers nobody
         endpoint = f"http://127.0.0.1:{silent.getsockname()[1]}"
@@ -113,6 +115,7 @@ def test_an_unreachable_collector_delays_the_exit_by_two_seconds_at_most(tmp_pat
     assert not (tmp_path / "spool" / "agent.json").exists()
 
 
+@pytest.mark.slow
 def test_the_next_agent_ships_what_stayed(endpoint: OtlpEndpoint, tmp_path: Path) -> None:
     launched(tmp_path, training("is killed"))
     assert of(spooled(tmp_path), RankExited)
@@ -122,6 +125,7 @@ def test_the_next_agent_ships_what_stayed(endpoint: OtlpEndpoint, tmp_path: Path
     assert spools(tmp_path) == []
 
 
+@pytest.mark.slow
 def test_where_an_agent_is_at_work_shipping_is_left_to_it(
     endpoint: OtlpEndpoint, tmp_path: Path
 ) -> None:
@@ -137,6 +141,7 @@ def test_where_an_agent_is_at_work_shipping_is_left_to_it(
     assert spools(tmp_path) == []
 
 
+@pytest.mark.slow
 def test_what_an_agent_that_left_has_not_shipped_is_shipped_at_the_end(
     endpoint: OtlpEndpoint, tmp_path: Path
 ) -> None:
@@ -160,6 +165,7 @@ def pause(seconds: float) -> bool:
     return False
 
 
+@pytest.mark.slow
 def test_shipping_is_taken_over_where_the_agent_at_work_leaves(
     endpoint: OtlpEndpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -188,6 +194,7 @@ def test_a_folder_that_cannot_be_used_keeps_nobody_back(tmp_path: Path) -> None:
     assert ended.stderr.count(b"\n") == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "variables",
     [
@@ -219,6 +226,7 @@ def test_the_options_of_the_command_are_its_own(tmp_path: Path) -> None:
     assert launched(tmp_path, ["echo", "--help", "--", "-x"]).stdout == b"--help -- -x\n"
 
 
+@pytest.mark.slow
 def test_a_stop_from_outside_is_told_and_ends_the_rank(tmp_path: Path) -> None:
     program = TRAINING + "print('ready', flush=True)\ntime.sleep(60)"
     words = headway_run(tmp_path, [sys.executable, "-c", program])
@@ -232,6 +240,7 @@ def test_a_stop_from_outside_is_told_and_ends_the_rank(tmp_path: Path) -> None:
     assert [(event.signal, event.by) for event in of(found, RankExited)] == [(15, "person")]
 
 
+@pytest.mark.slow
 def test_under_a_scheduler_it_was_the_scheduler(tmp_path: Path) -> None:
     program = TRAINING + "print('ready', flush=True)\ntime.sleep(60)"
     words = headway_run(tmp_path, [sys.executable, "-c", program])
@@ -244,6 +253,7 @@ def test_under_a_scheduler_it_was_the_scheduler(tmp_path: Path) -> None:
     assert [event.by for event in of(spooled(tmp_path), RankExited)] == ["scheduler"]
 
 
+@pytest.mark.slow
 def test_a_rank_of_another_command_is_left_alone(tmp_path: Path) -> None:
     program = TRAINING + "print('ready', flush=True)\nsys.stdin.read()\n" + ENDS["exits"]
     other = subprocess.Popen(
@@ -261,6 +271,7 @@ def test_a_rank_of_another_command_is_left_alone(tmp_path: Path) -> None:
     assert [event.exit_code for event in of(spooled(tmp_path), RankExited)] == [3]
 
 
+@pytest.mark.slow
 def test_a_kill_of_headway_leaves_the_command_to_itself(tmp_path: Path) -> None:
     done = tmp_path / "done"
     words = headway_run(
@@ -294,6 +305,7 @@ os._exit(1)
 """
 
 
+@pytest.mark.slow
 def test_an_error_file_tells_what_a_rank_could_not(tmp_path: Path) -> None:
     error_file = tmp_path / "none_x" / "attempt_0" / "0" / "error.json"
     words = ["env", f"TORCHELASTIC_ERROR_FILE={error_file}", sys.executable, "-c", TRAINING + LEFT]
@@ -311,6 +323,7 @@ def test_an_error_file_tells_what_a_rank_could_not(tmp_path: Path) -> None:
     assert fault.monotonic < exited.monotonic
 
 
+@pytest.mark.slow
 def test_the_error_files_of_the_attempt_before_are_found_beside_its_own(tmp_path: Path) -> None:
     attempts = tmp_path / "none_x"
     left = attempts / "attempt_0" / "3" / "error.json"

@@ -128,6 +128,7 @@ def test_a_backup_opens_as_a_database_with_everything_in_it(path: Path, tmp_path
     restored.close()
 
 
+@pytest.mark.slow
 def test_a_backup_taken_while_events_arrive_is_a_moment_between_two_commits(
     store: EventStore, tmp_path: Path
 ) -> None:

@@ -173,6 +173,7 @@ def test_a_full_disk_loses_nothing_that_was_stored_and_heals(tmp_path: Path) -> 
     store.close()
 
 
+@pytest.mark.slow
 def test_a_second_process_on_the_same_file_is_told_who_holds_it(
     store: EventStore, tmp_path: Path
 ) -> None:
