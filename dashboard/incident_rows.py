@@ -26,6 +26,8 @@ from headway.wording import (
 Told = Mapping[str, Any]
 Price = Mapping[str, Any] | None
 _GPU_NS_PER_HOUR = 3_600 * 10**9
+_LATE = 900 * 10**9
+"""Time in ns after the closing within which a notice is still about an incident."""
 OUTCOMES: Mapping[str, str] = {
     "held_at_first": "The first attempt held.",
     "held_after_retries": "A later attempt held.",
@@ -311,6 +313,45 @@ def _item(moment: Moment, opened: int, zone: tzinfo) -> str:
         f"{escape(offset)}</span>"
         f'<span class="hw-words">{label}{escape(moment.words)} {where}</span></li>'
     )
+
+
+ALERT_COLUMNS = ("When", "To", "What", "Why", "Came of it")
+
+
+def alerts_of(one: Told, deliveries: Sequence[Told]) -> list[Told]:
+    """Return the notices about an incident's run or suspected node that went out while it lasted.
+
+    A notice names no incident: what counts is its subject, and that it was made from the opening
+    until shortly after the closing.
+    """
+    subjects = {f"run {one['run']}", f"run {one['run_name']}"}
+    if one["suspect_node"] is not None:
+        subjects.add(f"node {one['suspect_node']}")
+    first = one["opened"]
+    last = one["as_of"] if one["closed"] is None else one["closed"]
+    return sorted(
+        (
+            each
+            for each in deliveries
+            if each["subject"] in subjects and first <= _ns(each) <= last + _LATE
+        ),
+        key=_ns,
+    )
+
+
+def alert_row(delivery: Told, zone: tzinfo) -> Sequence[Cell]:
+    """Return one notice with what became of it."""
+    return (
+        when(_ns(delivery), zone),
+        delivery["receiver"],
+        delivery["headline"],
+        delivery["why"],
+        delivery["state"] + (f": {delivery['answer']}" if delivery["answer"] else ""),
+    )
+
+
+def _ns(delivery: Told) -> int:
+    return round(delivery["created"] * 10**9)
 
 
 def pairs(label: str, told: Sequence[tuple[str, str]]) -> str:

@@ -469,6 +469,7 @@ class CollectorClient:
                 "incidents": UnknownIncident,
                 "nodes": UnknownNode,
                 "questions": UnknownQuestion,
+                "alerts": CollectorRefused,
             }.get(one_of, UnknownRun)
         return kind(str(answer["error"]), str(answer.get("next", "")))
 

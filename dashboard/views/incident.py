@@ -10,6 +10,7 @@ from headway.dashboard import markup, numbers, source
 from headway.dashboard.views import notes, reader
 from headway.events import CAUSES
 from headway.fleet.sides import side_of
+from headway.storage.client import CollectorRefused
 from headway.wording import (
     UNKNOWN,
     count,
@@ -22,6 +23,8 @@ from headway.wording import (
 
 _INCIDENT = "incident"
 _MOST_SIMILAR = 10
+_MOST_NOTICES = 1_000
+_MOST_SHOWN = 50
 _Told = Mapping[str, Any]
 
 
@@ -54,6 +57,7 @@ def _show(identity: str) -> None:
     _verdict(one, query)
     _tries(one, query)
     _similar(identity)
+    _alerts(one)
     numbers.heading(
         "What people said",
         "Who took charge, corrections of the cause and notes; every word stays on record.",
@@ -245,6 +249,28 @@ def _similar(identity: str) -> None:
     st.html(markup.table("Similar incidents", rows.SIMILAR_COLUMNS, body))
     if found["count"] > len(shown):
         st.caption(f"{count(len(shown))} of {counted(found['count'], 'similar incident')}.")
+
+
+def _alerts(one: _Told) -> None:
+    """Show whom the incident was told, where the collector told anybody."""
+    try:
+        newest = source.answer("alerts/deliveries", limit=_MOST_NOTICES)["deliveries"]
+    except CollectorRefused:
+        return  # alerting is off
+    told = rows.alerts_of(one, newest)
+    if not told:
+        return
+    numbers.heading(
+        "Alerts",
+        "Notices about the run or the suspected node that went out while the incident lasted, or "
+        "within a quarter of an hour after it.",
+        source.query("alerts/deliveries", limit=_MOST_NOTICES),
+        key="alerts",
+    )
+    body = [rows.alert_row(each, reader.zone()) for each in told[:_MOST_SHOWN]]
+    st.html(markup.table("Alerts", rows.ALERT_COLUMNS, body, wide=(2, 3)))
+    if len(told) > len(body):
+        st.caption(f"The first {count(len(body))} of {counted(len(told), 'notice')}.")
 
 
 def _act(one: _Told) -> None:
