@@ -40,6 +40,10 @@ class Desk:
         self._engine.stop()
         self._book.close()
 
+    def look(self) -> None:
+        """Look now, beside the looks at their interval."""
+        self._engine.turn()
+
     def state(self) -> dict[str, Any]:
         """Return what fires, is pending or hidden, and what was told of it."""
         current = self._engine.current()

@@ -13,6 +13,9 @@ class Alerting(Protocol):
     def stop(self) -> None:
         """End; what was decided is written down."""
 
+    def look(self) -> None:
+        """Look now, beside the looks at their interval."""
+
     def state(self) -> dict[str, Any]:
         """Return what fires, is pending or hidden, and what was told of it."""
 

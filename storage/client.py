@@ -114,7 +114,7 @@ class CollectorClient:
         Raises:
             CollectorError: no answer; see its subclasses.
         """
-        return self._get("/api/v1/fleet", _given(filters | {"by": by}))
+        return self.get("/api/v1/fleet", _given(filters | {"by": by}))
 
     def health(self) -> dict[str, Any]:
         """Return how the collector is.
@@ -122,7 +122,7 @@ class CollectorClient:
         Raises:
             CollectorError: no answer; see its subclasses.
         """
-        return self._get("/api/v1/health")
+        return self.get("/api/v1/health")
 
     def report(self, run: str) -> dict[str, Any]:
         """Return the report of a run, by its id or its name.
@@ -130,7 +130,7 @@ class CollectorClient:
         Raises:
             CollectorError: no answer; see its subclasses.
         """
-        return self._get(f"/api/v1/runs/{quote(run, safe='')}/report")
+        return self.get(f"/api/v1/runs/{quote(run, safe='')}/report")
 
     def intervals(self, run: str) -> list[dict[str, Any]]:
         """Return the ledger's intervals of a run, by its id or its name.
@@ -138,7 +138,7 @@ class CollectorClient:
         Raises:
             CollectorError: no answer; see its subclasses.
         """
-        return list(self._get(f"/api/v1/runs/{quote(run, safe='')}/intervals")["intervals"])
+        return list(self.get(f"/api/v1/runs/{quote(run, safe='')}/intervals")["intervals"])
 
     def steps(self, run: str, points: int = 2000) -> list[dict[str, Any]]:
         """Return the step curve of a run, thinned to about `points`.
@@ -147,7 +147,7 @@ class CollectorClient:
             CollectorError: no answer; see its subclasses.
         """
         path = f"/api/v1/runs/{quote(run, safe='')}/steps"
-        return list(self._get(path, {"points": points})["points"])
+        return list(self.get(path, {"points": points})["points"])
 
     def window(
         self, run: str, start: int | None, end: int | None, excluded: Sequence[tuple[int, int]] = ()
@@ -161,7 +161,7 @@ class CollectorClient:
             name: value for name, value in (("start", start), ("end", end)) if value is not None
         }
         query["exclude"] = [f"{first}-{last}" for first, last in excluded]
-        return self._get(f"/api/v1/runs/{quote(run, safe='')}/window", query)
+        return self.get(f"/api/v1/runs/{quote(run, safe='')}/window", query)
 
     def events(self, **filters: Any) -> list[dict[str, Any]]:
         """Return stored events in order of their time; filters as the API declares them.
@@ -209,7 +209,7 @@ class CollectorClient:
             CollectorError: refused, or no answer; see its subclasses.
         """
         asked = {"sql": statement, "limit": limit, "parameters": parameters or None}
-        return self._post("/api/v1/sql", _given(asked | {"counted": 1 if counted else None}))
+        return self.post("/api/v1/sql", _given(asked | {"counted": 1 if counted else None}))
 
     def sql_table(
         self,
@@ -231,7 +231,7 @@ class CollectorClient:
         Raises:
             CollectorError: no answer; see its subclasses.
         """
-        return list(self._get("/api/v1/questions")["questions"])
+        return list(self.get("/api/v1/questions")["questions"])
 
     def question(
         self, name: str, parameters: Mapping[str, Any] | None = None, limit: int | None = None
@@ -243,7 +243,7 @@ class CollectorClient:
         """
         pairs = [f"{one}={value}" for one, value in _given(parameters or {}).items()]
         path = f"/api/v1/questions/{quote(name, safe='')}"
-        return self._get(path, _given({"parameter": pairs, "limit": limit}))
+        return self.get(path, _given({"parameter": pairs, "limit": limit}))
 
     def views(self) -> list[dict[str, Any]]:
         """Return what SQL can read, with the columns and what they say.
@@ -251,7 +251,7 @@ class CollectorClient:
         Raises:
             CollectorError: no answer; see its subclasses.
         """
-        return list(self._get("/api/v1/views")["views"])
+        return list(self.get("/api/v1/views")["views"])
 
     def incidents(self, run: str | None = None, **filters: Any) -> list[dict[str, Any]]:
         """Return the incidents of a run, or of all runs, the newest first; filters as the API's.
@@ -267,7 +267,7 @@ class CollectorClient:
         Raises:
             CollectorError: no answer; see its subclasses.
         """
-        return self._get(f"/api/v1/incidents/{quote(incident, safe='')}")
+        return self.get(f"/api/v1/incidents/{quote(incident, safe='')}")
 
     def notes(self, **filters: Any) -> list[dict[str, Any]]:
         """Return what people said, the newest first; filters as the API declares them.
@@ -294,7 +294,7 @@ class CollectorClient:
         """
         said = {"about": about, "subject": subject, "author": author, "text": text}
         changed = {"label": list(labels), "remove_label": list(labels_removed)}
-        return self._post("/api/v1/notes", _given(said | changed))
+        return self.post("/api/v1/notes", _given(said | changed))
 
     def access(self) -> dict[str, Any]:
         """Return what the token of this client allows, and the collector's version.
@@ -302,7 +302,7 @@ class CollectorClient:
         Raises:
             CollectorError: no answer; see its subclasses.
         """
-        return self._get("/api/v1/access")
+        return self.get("/api/v1/access")
 
     def nodes(self) -> dict[str, Any]:
         """Return every node, the one that fails most first, and the rate of the fleet.
@@ -310,7 +310,7 @@ class CollectorClient:
         Raises:
             CollectorError: no answer; see its subclasses.
         """
-        return self._get("/api/v1/nodes")
+        return self.get("/api/v1/nodes")
 
     def node(self, node: str) -> dict[str, Any]:
         """Return one node with its GPUs and its runs.
@@ -318,7 +318,7 @@ class CollectorClient:
         Raises:
             CollectorError: no answer; see its subclasses.
         """
-        return self._get(f"/api/v1/nodes/{quote(node, safe='')}")
+        return self.get(f"/api/v1/nodes/{quote(node, safe='')}")
 
     def backup(self, path: Path) -> int:
         """Write a consistent copy of the collector's database to a new file; return its bytes.
@@ -354,7 +354,7 @@ class CollectorClient:
             CollectorError: not recorded; see its subclasses.
         """
         path = f"/api/v1/incidents/{quote(incident, safe='')}/ack"
-        return self._post(path, {"author": author})
+        return self.post(path, {"author": author})
 
     def correct(
         self, incident: str, cause: str, author: str, reason: str | None = None
@@ -365,7 +365,7 @@ class CollectorClient:
             CollectorError: not recorded; see its subclasses.
         """
         said = {"cause": cause, "author": author, "reason": reason}
-        return self._post(f"/api/v1/incidents/{quote(incident, safe='')}/cause", said)
+        return self.post(f"/api/v1/incidents/{quote(incident, safe='')}/cause", said)
 
     def changed(
         self, path: str, query: Mapping[str, Any], version: str | None
@@ -381,10 +381,20 @@ class CollectorClient:
             return None
         return _answer(response), response.headers.get("etag")
 
-    def _get(self, path: str, query: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    def get(self, path: str, query: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """Return the answer of an endpoint.
+
+        Raises:
+            CollectorError: no answer; see its subclasses.
+        """
         return _answer(self._send("GET", path, query, None))
 
-    def _post(self, path: str, content: Mapping[str, Any]) -> dict[str, Any]:
+    def post(self, path: str, content: Mapping[str, Any]) -> dict[str, Any]:
+        """Order something of an endpoint; return its answer.
+
+        Raises:
+            CollectorError: not done; see its subclasses.
+        """
         return _answer(self._send("POST", path, None, content))
 
     def _all(
@@ -394,7 +404,7 @@ class CollectorClient:
         query = _given({"limit": page, **filters})
         found: list[dict[str, Any]] = []
         while True:
-            answer = self._get(path, query)
+            answer = self.get(path, query)
             found += answer[name]
             if answer.get("next") is None:
                 return found

@@ -152,7 +152,7 @@ def test_a_window_is_given_once_and_forwards(collector: Running, path: str) -> N
 
 def test_a_heatmap_of_ten_years_is_refused(collector: Running) -> None:
     with pytest.raises(CollectorRefused, match="last is 36"):
-        collector.client._get("/api/v1/hardware", {"last": 3_650 * DAY})
+        collector.client.get("/api/v1/hardware", {"last": 3_650 * DAY})
 
 
 def test_no_run_is_no_error(tmp_path: Path) -> None:

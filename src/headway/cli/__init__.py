@@ -24,6 +24,7 @@ COMMANDS: Mapping[str, tuple[str, ...]] = {
     "note": ("server",),
     "nodes": ("server",),
     "ask": ("server",),
+    "alerts": ("server",),
     "sql": ("server",),
     "storage": ("server",),
     "collect": ("server",),
