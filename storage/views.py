@@ -15,6 +15,7 @@ from sqlalchemy import (
     BigInteger,
     ColumnElement,
     Connection,
+    Dialect,
     Double,
     Select,
     Table,
@@ -24,6 +25,7 @@ from sqlalchemy import (
     func,
     inspect,
     literal,
+    make_url,
     or_,
     select,
 )
@@ -102,9 +104,7 @@ def readable() -> Mapping[str, Mapping[str, str]]:
 
 def describe(connection: Connection) -> None:
     """Write the views and the comments of tables and views into a database that has others."""
-    statements = [
-        str(statement.compile(dialect=connection.dialect)) for statement in _statements(connection)
-    ]
+    statements = _words(connection.dialect.name)
     digest = hashlib.sha256("\n".join(statements).encode()).hexdigest()
     mark = f"Version of the schema; described by {digest}."
     if inspect(connection).get_table_comment(VERSION_TABLE)["text"] == mark:
@@ -113,12 +113,19 @@ def describe(connection: Connection) -> None:
         connection.exec_driver_sql(statement)
 
 
-def _statements(connection: Connection) -> Iterator[DDLElement]:
+@cache
+def _words(name: str) -> tuple[str, ...]:
+    """Return the statements as the engine of a name reads them; they are always the same ones."""
+    dialect: Dialect = make_url(f"{name}://").get_dialect()()
+    return tuple(str(statement.compile(dialect=dialect)) for statement in _statements(dialect))
+
+
+def _statements(dialect: Dialect) -> Iterator[DDLElement]:
     for table in METADATA.sorted_tables:
         yield SetTableComment(table)
         for column in table.columns:
             yield SetColumnComment(column)
-    quote = connection.dialect.identifier_preparer.quote
+    quote = dialect.identifier_preparer.quote
     for view in views():
         yield CreateView(view.statement, view.name, or_replace=True)
         yield _comment("VIEW", quote(view.name), view.sentence)
