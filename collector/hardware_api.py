@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from http import HTTPMethod
-from typing import Annotated
+from typing import Annotated, Any
 
 from headway.collector import schemas
 from headway.collector.endpoint import Answer, Asked, BadQuestion, Endpoint
@@ -36,18 +36,22 @@ def hardware(service: Service, asked: HardwareQuestion) -> Answer:
 
     Seen are the nodes of runs and of agents; what nobody told is null or `unknown`.
     """
-    known = service.node_histories.known()
-    span = _span(service, asked, known)
-    found = {
-        "as_of": service.ledgers.fleet().as_of,
-        "start": span.start,
-        "end": span.end - 1,
-        "nodes": len(known),
-        "heatmap": heatmap(known, span, asked.rows),
-        "faults": faults(known, span),
-        "gpu_states": gpu_states(known),
-    }
-    return Answer(content=lambda: found)
+    histories = service.node_histories
+
+    def content() -> dict[str, Any]:
+        known = histories.known()
+        span = _span(service, asked, known)
+        return {
+            "as_of": service.ledgers.fleet().as_of,
+            "start": span.start,
+            "end": span.end - 1,
+            "nodes": len(known),
+            "heatmap": heatmap(known, span, asked.rows),
+            "faults": faults(known, span),
+            "gpu_states": gpu_states(known),
+        }
+
+    return Answer(content=content, version=histories.version)
 
 
 def _span(service: Service, asked: HardwareQuestion, known: list[NodeHistory]) -> Span:

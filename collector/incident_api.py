@@ -93,30 +93,35 @@ class Correction(Acknowledgement):
 
 def incidents(service: Service, asked: PageOfIncidents) -> Answer:
     """Incidents of all runs or of one, the newest first, with what all that are meant cost."""
-    meant = [*_meant(service, asked)]
-    shown, after = page(meant, lambda item: (-item[1]["opened"], item[1]["incident"]), asked)
-    opened_by_gpu = cache(service.node_histories.incidents_of_gpus)
-    found = [_of(report, one, opened_by_gpu) for report, one in shown]
-    told = {
-        "incidents": found,
-        "totals": _totals([one for _, one in meant]),
-        "price": price_object(price(service)),
-        "as_of": _as_of(service, meant),
-        "next": after,
-    }
-    return Answer(content=lambda: told)
+
+    def content() -> dict[str, Any]:
+        meant = [*_meant(service, asked)]
+        shown, after = page(meant, lambda item: (-item[1]["opened"], item[1]["incident"]), asked)
+        opened_by_gpu = cache(service.node_histories.incidents_of_gpus)
+        return {
+            "incidents": [_of(report, one, opened_by_gpu) for report, one in shown],
+            "totals": _totals([one for _, one in meant]),
+            "price": price_object(price(service)),
+            "as_of": _as_of(service, meant),
+            "next": after,
+        }
+
+    return Answer(content=content, version=_version(service, asked))
 
 
 def incident_groups(service: Service, asked: IncidentFilter) -> Answer:
     """Incidents by cause and signature, the group that one was last in first."""
-    meant = [*_meant(service, asked)]
-    told = {
-        "groups": [asdict(group) for group in groups(_with_run(*pair) for pair in meant)],
-        "totals": _totals([one for _, one in meant]),
-        "price": price_object(price(service)),
-        "as_of": _as_of(service, meant),
-    }
-    return Answer(content=lambda: told)
+
+    def content() -> dict[str, Any]:
+        meant = [*_meant(service, asked)]
+        return {
+            "groups": [asdict(group) for group in groups(_with_run(*pair) for pair in meant)],
+            "totals": _totals([one for _, one in meant]),
+            "price": price_object(price(service)),
+            "as_of": _as_of(service, meant),
+        }
+
+    return Answer(content=content, version=_version(service, asked))
 
 
 def incident(service: Service, asked: OneIncident) -> Answer:
@@ -127,16 +132,20 @@ def incident(service: Service, asked: OneIncident) -> Answer:
 
 def similar_incidents(service: Service, asked: OneIncident) -> Answer:
     """Incidents of any run that share the signature, the GPU or the node, most alike first."""
-    report, one = _find(service, asked.incident)
-    others = (_with_run(*pair) for pair in _meant(service, IncidentFilter()))
-    alike = similar(_with_run(report, one), others)
-    opened_by_gpu = cache(service.node_histories.incidents_of_gpus)
-    reports = {snapshot.report["run"]: snapshot.report for snapshot in service.ledgers.snapshots()}
-    found = [
-        {**_of(reports[other["run"]], other, opened_by_gpu), "shares": shares}
-        for other, shares in alike[:_MOST_SIMILAR]
-    ]
-    return Answer(content=lambda: {"incidents": found, "count": len(alike)})
+
+    def content() -> dict[str, Any]:
+        report, one = _find(service, asked.incident)
+        others = (_with_run(*pair) for pair in _meant(service, IncidentFilter()))
+        alike = similar(_with_run(report, one), others)
+        opened_by_gpu = cache(service.node_histories.incidents_of_gpus)
+        reports = {known.run: known.report for known in service.ledgers.fleet().snapshots}
+        found = [
+            {**_of(reports[other["run"]], other, opened_by_gpu), "shares": shares}
+            for other, shares in alike[:_MOST_SIMILAR]
+        ]
+        return {"incidents": found, "count": len(alike)}
+
+    return Answer(content=content, version=service.ledgers.fleet().version)
 
 
 def correct(service: Service, asked: Correction) -> Answer:
@@ -170,6 +179,12 @@ def found_incident(service: Service, identity: str) -> dict[str, Any]:
         NotKnown: there is no such incident.
     """
     return _with_run(*_find(service, identity))
+
+
+def _version(service: Service, asked: IncidentFilter) -> str:
+    """Return what changes whenever the incidents that are meant may."""
+    of_run = None if asked.run is None else service.ledgers.snapshot(asked.run).version
+    return f"{service.ledgers.fleet().version} {of_run}"
 
 
 def _meant(
