@@ -6,7 +6,7 @@
    columns, row), begin and end in ms, zone, height of a row in CSS pixels, zoomed.
    What it is told: `stretch`, two shares of the shown time, or nothing for the whole run. */
 
-const GUTTER = 78, TOP = 12, BOTTOM = 22, NEAR = 5, LEAST = 4;
+const GUTTER = 78, TOP = 12, BOTTOM = 22, NEAR = 5, LEAST = 4, MANY = 60;
 const kept = new WeakMap();
 
 export default function (component) {
@@ -35,24 +35,27 @@ class View {
     this.legend = find(".legend");
     this.at = -1;
     this.pressed = null;
+    this.over = new AbortController();
+    const on = (target, name, act) =>
+      target.addEventListener(name, act, { signal: this.over.signal });
     const canvas = this.canvas;
-    canvas.addEventListener("pointermove", (event) => this.moved(event));
-    canvas.addEventListener("pointerleave", () => { this.tip.hidden = true; });
-    canvas.addEventListener("pointerdown", (event) => this.down(event));
-    canvas.addEventListener("pointerup", (event) => this.up(event));
-    canvas.addEventListener("pointercancel", () => { this.pressed = null; });
-    canvas.addEventListener("keydown", (event) => this.key(event));
-    this.whole.addEventListener("click", () => this.tell("stretch", []));
+    on(canvas, "pointermove", (event) => this.moved(event));
+    on(canvas, "pointerleave", () => { this.tip.hidden = true; });
+    on(canvas, "pointerdown", (event) => this.down(event));
+    on(canvas, "pointerup", (event) => this.up(event));
+    on(canvas, "pointercancel", () => { this.pressed = null; });
+    on(canvas, "keydown", (event) => this.key(event));
+    on(this.whole, "click", () => this.tell("stretch", []));
+    // the page changes its colours a moment after the reader's system did
+    on(matchMedia("(prefers-color-scheme: dark)"), "change",
+      () => setTimeout(() => this.draw(), 300));
     this.sized = new ResizeObserver(() => this.draw());
     this.sized.observe(canvas.parentElement);
-    this.scheme = matchMedia("(prefers-color-scheme: dark)");
-    this.recolour = () => setTimeout(() => this.draw(), 300);
-    this.scheme.addEventListener("change", this.recolour);
   }
 
   close() {
     this.sized.disconnect();
-    this.scheme.removeEventListener("change", this.recolour);
+    this.over.abort();
   }
 
   show(data, tell) {
@@ -168,19 +171,22 @@ class View {
 
   marks(context) {
     const { marks, columns, height } = this.data;
+    const many = marks.length > MANY, half = many ? 2 : 4;
     marks.forEach((mark, number) => {
       const x = this.gutter + (mark.from / columns) * this.width;
       const strong = number === this.at;
       context.fillStyle = this.ink;
-      context.globalAlpha = strong ? 1 : 0.55;
-      context.fillRect(x - (strong ? 1 : 0.5), TOP - 4, strong ? 2 : 1, this.height + 4);
-      context.globalAlpha = 1;
+      if (strong || !many) {
+        context.globalAlpha = strong ? 1 : 0.55;
+        context.fillRect(x - (strong ? 1 : 0.5), TOP - 4, strong ? 2 : 1, this.height + 4);
+        context.globalAlpha = 1;
+      }
       context.beginPath();
-      context.moveTo(x - 4, 2);
-      context.lineTo(x + 4, 2);
+      context.moveTo(x - half, 2);
+      context.lineTo(x + half, 2);
       context.lineTo(x, TOP - 2);
       context.fill();
-      if (mark.row !== null) {
+      if (mark.row !== null && (strong || !many)) {
         const y = TOP + mark.row * height;
         context.strokeStyle = this.ink;
         context.lineWidth = 1.5;

@@ -92,7 +92,7 @@ def _size(report: Report, answer: Mapping[str, Any]) -> str:
     if world > ranks:
         said += f" The other {count(world - ranks)} of the group recorded nothing."
     if len(answer["rows"]) < ranks:
-        said += f" {count(len(answer['rows']))} rows, neighbours together."
+        said += f" They share {count(len(answer['rows']))} rows."
     return f"{said} Times in {reader.zone()}."
 
 

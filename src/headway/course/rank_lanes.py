@@ -207,8 +207,9 @@ class _Reader:
     ) -> bool:
         """Add what a rank recorded of one attempt; return whether it recorded steps."""
         free = np.diff(cuts) - own.sum(axis=0)
-        if log.ended is not None and log.ended < account.end:
-            gone = covered(*_arrays([(log.ended, account.end)]), cuts)
+        over = _over(account)
+        if log.ended is not None and log.ended < over:
+            gone = covered(*_arrays([(log.ended, over)]), cuts)
             free -= self._put(own, LEFT, gone, free)
         until = account.end if log.ended is None else log.ended
         for name, found in _phases(log, base, cuts, until).items():
@@ -250,8 +251,13 @@ class _Reader:
 def _near(account: Account, cuts: Times) -> slice:
     """Return the columns in which an attempt may have time."""
     low = int(np.searchsorted(cuts, account.start, side="right")) - 1
-    high = int(np.searchsorted(cuts, max(account.end, account.attempt.end), side="left"))
+    high = int(np.searchsorted(cuts, max(_over(account), account.attempt.end), side="left"))
     return slice(max(low, 0), min(high, len(cuts) - 1))
+
+
+def _over(account: Account) -> int:
+    """Return when an attempt was over: its end, or when a launcher saw that it had ended."""
+    return account.end if account.lead is None else max(account.end, account.lead.end)
 
 
 def _fates(account: Account, ledger: Ledger) -> list[tuple[int, int, str]]:
