@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -31,6 +32,13 @@ def chromium() -> Iterator[Browser]:
         opened.close()
 
 
+def free_port() -> int:
+    """Return a port that was free a moment ago, for an address that must be known beforehand."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dashboard:
     """A dashboard as the real command serves it."""
@@ -51,9 +59,9 @@ def dashboard_process(
     endpoint: str, *options: str, variables: Mapping[str, str] | None = None
 ) -> Iterator[Dashboard]:
     """Run `headway dashboard` with options and settings, and yield where it answers."""
-    command = [sys.executable, "-m", "headway", "dashboard", "--port", "0", *options]
+    command = [sys.executable, "-m", "headway", "dashboard", *options]
     with subprocess.Popen(
-        [*command, "--endpoint", endpoint],
+        [*command, "--endpoint", endpoint, *(() if "--port" in options else ("--port", "0"))],
         stdout=subprocess.PIPE,
         text=True,
         env={**ENVIRONMENT, **(variables or {})},

@@ -5,13 +5,14 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 
 import pytest
-from playwright.sync_api import Browser, ConsoleMessage, Page, expect
+from playwright.sync_api import Browser, expect
 
 from browser_pages import chromium, dashboard, in_terminal, value
 from fleet_collector import a_fleet
 from headway.metrics import CATEGORIES
 from headway.wording import ratio_range
 from incident_collector import running
+from page_watch import Watch
 from sample_run import Sample, sample
 from stub_collector import collector
 
@@ -40,30 +41,13 @@ def address(endpoint: str) -> Iterator[str]:
         yield served
 
 
-class Watch:
-    """What a page asked for and complained about."""
-
-    def __init__(self, page: Page) -> None:
-        self.requests: list[str] = []
-        self.complaints: list[str] = []
-        page.on("request", lambda request: self.requests.append(request.url))
-        page.on("console", self._console)
-        page.on("pageerror", lambda error: self.complaints.append(str(error)))
-
-    def _console(self, message: ConsoleMessage) -> None:
-        # Streamlit probes for its own base path below a page's path; the 404 is the answer.
-        probe = "/run/_stcore/" in message.location.get("url", "")
-        if message.type == "error" and not probe:
-            self.complaints.append(message.text)
-
-
 @pytest.mark.parametrize("one", [LIVE, ENDED, GAPS], ids=["live", "ended", "with a range"])
 def test_the_run_page_shows_the_two_goodputs_of_the_terminal_report(
     browser: Browser, endpoint: str, address: str, one: Sample
 ) -> None:
     printed = in_terminal(endpoint, one.report["run"])
     page = browser.new_page()
-    watch = Watch(page)
+    watch = Watch(page, address)
 
     page.goto(f"{address}/run?run={one.report['run']}")
 
@@ -75,7 +59,7 @@ def test_the_run_page_shows_the_two_goodputs_of_the_terminal_report(
     assert re.search(rf"Infrastructure goodput\s+{infrastructure}\s", printed)
     expect(page.locator(".js-plotly-plot .barlayer").first).to_be_attached(timeout=20_000)
     assert watch.complaints == []
-    assert [url for url in watch.requests if not url.startswith((address, "data:", "blob:"))] == []
+    assert watch.outside == []
     page.close()
 
 
@@ -104,7 +88,7 @@ def test_one_click_leads_from_the_fleet_to_a_run_and_the_address_names_it(
     browser: Browser, fleet: str
 ) -> None:
     page = browser.new_page()
-    watch = Watch(page)
+    watch = Watch(page, address)
     page.goto(fleet)
 
     page.get_by_role("link", name="new-1", exact=True).click()
@@ -122,7 +106,7 @@ def test_a_page_of_the_fleet_fits_a_phone_and_complains_of_nothing(
     browser: Browser, fleet: str, path: str
 ) -> None:
     page = browser.new_page(viewport={"width": 390, "height": 844})
-    watch = Watch(page)
+    watch = Watch(page, address)
 
     page.goto(fleet + path)
 

@@ -1,0 +1,180 @@
+"""All pages on the made-up fleet, as a reader uses them in a real browser."""
+
+import csv
+import io
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Page, expect
+
+from browser_pages import chromium, dashboard
+from page_watch import Watch
+from screenshots import settle, shots
+from seeded_fleet import SMALL, seeded_collector
+
+pytestmark = pytest.mark.slow
+
+PATIENCE = 60_000
+PHONE = {"width": 390, "height": 844}
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def endpoint() -> Iterator[str]:
+    with seeded_collector(SMALL) as served:
+        yield served
+
+
+@pytest.fixture(scope="module")
+def address(endpoint: str) -> Iterator[str]:
+    with dashboard(endpoint) as served:
+        yield served
+
+
+@pytest.fixture
+def page(browser: Browser) -> Iterator[Page]:
+    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    yield context.new_page()
+    context.close()
+
+
+def test_the_menu_leads_to_every_page_without_a_complaint_or_a_request_elsewhere(
+    page: Page, address: str
+) -> None:
+    watch = Watch(page, address)
+    page.goto(address)
+    settle(page)
+
+    for title in ("Run", "Incidents", "Recovery", "Hardware", "Explore", "Health", "Fleet"):
+        page.get_by_role("link", name=title, exact=True).click()
+        expect(page.get_by_role("heading", level=1, name=title)).to_be_visible(timeout=PATIENCE)
+        settle(page)
+        assert "could not be drawn" not in page.content()
+
+    assert watch.complaints == []
+    assert watch.outside == []
+
+
+def test_three_clicks_lead_from_the_fleet_to_the_first_fault(page: Page, address: str) -> None:
+    page.goto(address)
+    page.get_by_text("All time", exact=True).click(timeout=PATIENCE)
+    page.locator('a[href^="incident?incident="]').first.click(timeout=PATIENCE)
+
+    expect(page.get_by_role("heading", level=1, name="Incident")).to_be_visible(timeout=PATIENCE)
+    expect(page.get_by_text("first fault").first).to_be_visible(timeout=PATIENCE)
+
+
+def test_what_is_chosen_stands_in_the_address_and_the_address_brings_it_back(
+    browser: Browser, page: Page, address: str
+) -> None:
+    page.goto(address)
+    page.get_by_role("radio", name="24 h").click(timeout=PATIENCE)
+    page.wait_for_url(re.compile(r"\?.*24"), timeout=PATIENCE)
+    link = page.url
+
+    context = browser.new_context()
+    other = context.new_page()
+    other.goto(link)
+
+    expect(other.get_by_role("radio", name="24 h")).to_be_checked(timeout=PATIENCE)
+    settle(other)
+    assert other.url == link
+    context.close()
+
+
+def test_a_page_of_a_live_run_goes_on_by_itself(page: Page, address: str, endpoint: str) -> None:
+    runs = httpx.get(f"{endpoint}/api/v1/runs?state=running", trust_env=False).json()["runs"]
+    page.goto(f"{address}/run/{runs[0]['run']}")
+    age = page.get_by_text(re.compile("Data as of"))
+    expect(age).to_be_visible(timeout=PATIENCE)
+    before = age.inner_text()
+
+    expect(age).not_to_have_text(before, timeout=PATIENCE)
+
+
+def test_a_run_that_is_not_there_is_said_so_with_the_next_step(page: Page, address: str) -> None:
+    page.goto(f"{address}/run/nope")
+
+    expect(page.get_by_text("nope").first).to_be_visible(timeout=PATIENCE)
+    expect(page.get_by_text("Open the Fleet page")).to_be_visible(timeout=PATIENCE)
+    assert page.url == f"{address}/run?run=nope"
+
+
+def test_an_answer_is_downloaded_as_it_is_shown(page: Page, address: str, tmp_path: Path) -> None:
+    page.goto(f"{address}/explore?question=own&sql=SELECT%20run_name%20FROM%20v_runs")
+    button = page.get_by_role("button", name=re.compile("CSV"))
+    with page.expect_download(timeout=PATIENCE) as waiting:
+        button.click(timeout=PATIENCE)
+    file = tmp_path / "answer.csv"
+    waiting.value.save_as(file)
+
+    rows = list(csv.DictReader(io.StringIO(file.read_text(encoding="utf-8-sig"))))
+    assert len(rows) == SMALL.runs
+    assert {"llama-70b-pretrain"} <= {row["run_name"] for row in rows}
+
+
+def test_times_are_those_of_the_readers_zone(browser: Browser, address: str) -> None:
+    context = browser.new_context(timezone_id="Asia/Tokyo", locale="ja-JP")
+    page = context.new_page()
+    page.goto(address)
+
+    expect(page.get_by_text(re.compile(r"\d JST")).first).to_be_visible(timeout=PATIENCE)
+    context.close()
+
+
+def test_the_keyboard_reaches_the_menu_and_the_meaning_of_numbers(page: Page, address: str) -> None:
+    page.goto(address)
+    settle(page)
+    reached = []
+    for _ in range(40):
+        page.keyboard.press("Tab")
+        reached.append(page.evaluate("document.activeElement.textContent"))
+        if "What these numbers mean" in reached[-1]:
+            break
+
+    assert {"Fleet", "Incidents", "Health"} <= set(reached)
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("GET /api/v1/fleet").first).to_be_visible(timeout=PATIENCE)
+
+
+def test_every_page_fits_a_phone(browser: Browser, address: str, endpoint: str) -> None:
+    context = browser.new_context(viewport=PHONE)
+    page = context.new_page()
+    wide = []
+    for shot in shots(endpoint):
+        page.goto(address + shot.path)
+        settle(page)
+        main = page.get_by_test_id("stMain")
+        if not main.evaluate("element => element.scrollWidth <= element.clientWidth"):
+            wide.append(shot.name)
+    context.close()
+
+    assert wide == []
+
+
+@pytest.mark.parametrize("look", ["light", "dark"])
+def test_no_page_has_a_serious_fault_of_accessibility(
+    browser: Browser, address: str, endpoint: str, look: str
+) -> None:
+    context = browser.new_context(color_scheme=look, viewport={"width": 1280, "height": 900})
+    page = context.new_page()
+    found = []
+    for shot in shots(endpoint):
+        page.goto(address + shot.path)
+        settle(page)
+        for fault in Axe().run(page).response["violations"]:
+            if fault["impact"] in ("serious", "critical"):
+                node = fault["nodes"][0]
+                found.append((shot.name, fault["id"], len(fault["nodes"]), node["html"][:200]))
+    context.close()
+
+    assert found == []
