@@ -17,8 +17,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import requests
-from google.protobuf.message import DecodeError
-from google.rpc.status_pb2 import Status
+from google.protobuf.message import DecodeError  # type: ignore[import-untyped]  # ships no types
+from google.rpc.status_pb2 import Status  # type: ignore[import-untyped]  # ships no types
 from opentelemetry._logs import LogRecord
 from opentelemetry.exporter.otlp.proto.http import Compression
 from opentelemetry.exporter.otlp.proto.http._log_exporter import OTLPLogExporter
