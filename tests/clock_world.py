@@ -13,8 +13,8 @@ import pytest
 
 from headway.events import CheckpointFinalized, CheckpointScheduled
 from headway.exporter import Recorder, identity
-from headway.exporter.agent.agent import Agent
 from headway.exporter.agent import agent as agent_module
+from headway.exporter.agent.agent import Agent
 from headway.exporter.node import witness as witness_module
 from headway.exporter.node.metrics import NodeMetrics
 from headway.exporter.recording import phases as phases_module

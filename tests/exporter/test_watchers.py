@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from headway.events import GpuXid, NodeMemory
-from headway.exporter.agent.agent import Agent
 from headway.exporter.agent import agent as agent_module
+from headway.exporter.agent.agent import Agent
 from headway.exporter.agent.watchers import Watcher
 from headway.exporter.identity import boot_id
 from headway.exporter.node.metrics import NodeMetrics
