@@ -1,5 +1,6 @@
 """Stretches of time and the arithmetic on them: cutting out, clipping, innermost phases."""
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 from itertools import pairwise
 from typing import NamedTuple
@@ -114,10 +115,26 @@ def paint(start: int, end: int, layers: Iterable[Iterable[Piece]], rest: Piece) 
     painted: list[Piece] = []
     for layer in layers:
         for piece in layer:
-            hole = [(piece.start, piece.end)]
-            left = without(free, hole) if piece.start < piece.end else free
-            owned = without(free, left) if left != free else []
-            painted += [piece._replace(start=a, end=b) for a, b in owned]
-            free = left
+            if piece.start >= piece.end:
+                continue
+            low = bisect_right(free, piece.start, key=_end)
+            high = bisect_left(free, piece.end, low, key=_start)
+            owned = free[low:high]
+            painted += [
+                piece._replace(start=max(a, piece.start), end=min(b, piece.end)) for a, b in owned
+            ]
+            # spans that lie within the piece are gone, the outer two keep what juts out
+            free[low:high] = [
+                *(Span(a, piece.start) for a, _ in owned[:1] if a < piece.start),
+                *(Span(piece.end, b) for _, b in owned[-1:] if b > piece.end),
+            ]
     painted += [rest._replace(start=a, end=b) for a, b in free]
     return sorted(painted)
+
+
+def _start(span: Span) -> int:
+    return span.start
+
+
+def _end(span: Span) -> int:
+    return span.end
