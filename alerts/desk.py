@@ -52,8 +52,12 @@ class Desk:
             _alert(alert, told, self._site.rules[alert.rule], hidden.get(told.fingerprint))
             for alert, told in current.alerts
         ]
+        handed = self._engine.handover
         return {
             "looked_at": current.looked_at,
+            "alertmanager": None
+            if handed is None
+            else {"address": handed.address, "failure": handed.failure},
             "alerts": sorted(listed, key=lambda one: (one["state"] != "firing", -one["since"])),
             "groups": [
                 {

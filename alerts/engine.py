@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from headway.alerts.evaluation import Alert, Alerts, Sample, evaluate
+from headway.alerts.handover import Handover
 from headway.alerts.matching import matcher
 from headway.alerts.notices import (
     Group,
@@ -68,13 +69,15 @@ class Engine:
         clock: Callable[[], float],
         dashboard: str,
         send: Send = send,
+        handover: Handover | None = None,
     ) -> None:
         """Take up what the book says; `clock` gives seconds UTC.
 
-        `look` gives the metrics, or None while nothing can be said: then everything stays.
+        `look` gives the metrics, or None while nothing can be said: then everything stays. With a
+        handover somebody else decides who is told.
         """
         self._book, self._site, self._look, self._clock = book, site, look, clock
-        self._dashboard, self._send = dashboard, send
+        self._dashboard, self._send, self._handover = dashboard, send, handover
         self._alerts: Alerts = {
             (key.rule, key.labels): Alert(rule=key.rule, labels=key.labels, **row)
             for key, row in book.alerts().items()
@@ -106,7 +109,10 @@ class Engine:
             alerts = evaluate(list(self._site.rules.values()), samples, self._alerts, now)
             words = sounding(alerts.values(), self._site.rules, samples, self._dashboard)
             loud = [told for alert, told in words if alert.state != "pending"]
-            decided = plan(self._site, loud, self.silences(), self._groups(), now)
+            if self._handover is None:
+                decided = plan(self._site, loud, self.silences(), self._groups(), now)
+            else:
+                decided = Plan(notices=(), groups=())
             self._book.turn(
                 {AlertKey(rule=one.rule, labels=one.labels): _row(one) for one in alerts.values()},
                 {group.key: as_row(group) for group in decided.groups},
@@ -118,6 +124,8 @@ class Engine:
             self._current = Current(
                 looked_at=now, alerts=shown, hidden=decided.hidden, groups=decided.groups
             )
+        if self._handover is not None:
+            self._handover.tell(loud, now)
         return decided
 
     def deliver(self) -> None:
@@ -132,6 +140,11 @@ class Engine:
     def current(self) -> Current:
         """Return what the newest look gave."""
         return self._current
+
+    @property
+    def handover(self) -> Handover | None:
+        """Whom the alerts are handed to, if it is not the own notifier that tells people."""
+        return self._handover
 
     def post(self, notices: Sequence[Notice]) -> None:
         """Send notices beside those of the rules."""

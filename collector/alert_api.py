@@ -205,6 +205,7 @@ _DELIVERY = object_of(
     tries=schemas.INTEGER,
     answer=optional(schemas.TEXT),
 )
+_HANDOVER = object_of(address=schemas.TEXT, failure=optional(schemas.TEXT))
 _WAY = object_of(
     receiver=schemas.TEXT,
     kind=schemas.TEXT,
@@ -232,7 +233,12 @@ ENDPOINTS = (
         method=HTTPMethod.GET,
         path="/api/v1/alerts",
         handler=alerts,
-        result=object_of(alerts=list_of(_ALERT), groups=list_of(_GROUP), as_of=optional(schemas.INTEGER)),
+        result=object_of(
+            alerts=list_of(_ALERT),
+            groups=list_of(_GROUP),
+            alertmanager=optional(_HANDOVER),
+            as_of=optional(schemas.INTEGER),
+        ),
     ),
     Endpoint(
         method=HTTPMethod.GET,

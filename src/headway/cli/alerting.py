@@ -6,6 +6,7 @@ from pathlib import Path
 from headway.alerts.desk import Desk
 from headway.alerts.engine import Engine
 from headway.alerts.evaluation import Sample
+from headway.alerts.handover import Handover
 from headway.alerts.site import DEFAULT, Site, SiteError, site
 from headway.cli.refusal import Refusal
 from headway.collector.ingest import Busy
@@ -50,10 +51,19 @@ def alerting(settings: CollectorSettings) -> Callable[[Service], Desk] | None:
         book = AlertBook(path)
     except BookError as error:
         raise Refusal(str(error), "or name another file with --alerts-state") from error
-    return lambda service: desk(service, book, told, settings.dashboard_url)
+    dashboard = settings.dashboard_url
+    address = settings.alertmanager
+    handover = None if address is None else Handover(address, dashboard)
+    return lambda service: desk(service, book, told, dashboard, handover)
 
 
-def desk(service: Service, book: AlertBook, told: Site, dashboard: str) -> Desk:
+def desk(
+    service: Service,
+    book: AlertBook,
+    told: Site,
+    dashboard: str,
+    handover: Handover | None = None,
+) -> Desk:
     """Return alerting over what a collector publishes, by the collector's clock."""
 
     def look() -> list[Sample] | None:
@@ -66,4 +76,5 @@ def desk(service: Service, book: AlertBook, told: Site, dashboard: str) -> Desk:
     def clock() -> float:
         return service.clock() / _SECOND
 
-    return Desk(Engine(book, told, look, clock, dashboard), book, told, clock)
+    engine = Engine(book, told, look, clock, dashboard, handover=handover)
+    return Desk(engine, book, told, clock)

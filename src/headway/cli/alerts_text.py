@@ -15,6 +15,9 @@ def print_alerts(state: Mapping[str, Any], *, hidden: bool) -> None:
     console = console_for(None)
     listed = [one for one in state["alerts"] if hidden or one["hidden"] is None]
     quiet = len(state["alerts"]) - len(listed)
+    handed = state["alertmanager"]
+    if handed is not None:
+        console.print(handed["failure"] or f"handed over to Alertmanager at {handed['address']}")
     if not listed:
         console.print("nothing fires")
     keys: dict[str, list[str]] = {}
