@@ -14,6 +14,7 @@ _OUTCOMES: Mapping[str, str] = {
     "stored": "Taken and kept.",
     "duplicate": "Sent again by an agent that had no answer; counted once.",
     "quarantined": "Not understood; kept aside with the reason.",
+    "refused": "Telemetry of other programs, which is not kept.",
 }
 _REQUESTS: Mapping[str, str] = {
     "taken": "Answered and stored.",

@@ -139,7 +139,7 @@ def _places(fleet: Fleet, http: httpx.Client) -> list[Place]:
         Place(name="fleet", path="/", ready=_CHART),
         Place(name="run, live", path=f"/run?{urlencode({'run': live})}", ready=_CHART),
         Place(name="run, ended", path=f"/run?{urlencode({'run': ended})}", ready=_CHART),
-        Place(name="incidents", path="/incidents", ready=_CHART),
+        Place(name="incidents", path="/incidents", ready=_TABLE),
         Place(
             name="incident",
             path=f"/incident?{urlencode({'incident': incident['incident']})}",

@@ -5,7 +5,7 @@ of runs that could have been. Everything follows from a seed and the time at whi
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from random import Random
 
 from headway.events import Envelope
@@ -210,8 +210,3 @@ def _victim(random: Random, placement: Placement, trouble: Trouble) -> int:
     if worn and trouble.xid is not None and random.random() < 0.8:
         return random.choice(worn) * _GPUS + random.choice((3, 3, 3, 6))
     return random.randrange(1, len(placement.nodes) * _GPUS)
-
-
-def until(run: FleetRun, now: int) -> FleetRun:
-    """Return a run as far as it got by a time, UTC ns."""
-    return replace(run, events=[event for event in run.events if event.wall <= now])

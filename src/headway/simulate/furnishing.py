@@ -9,6 +9,7 @@ from headway.events import (
     AttemptStarted,
     CheckpointFinalized,
     CheckpointScheduled,
+    Dropped,
     Envelope,
     Event,
     Fault,
@@ -30,6 +31,8 @@ _NOTES = (
     ("kofi", "Loader cache moved to the local disks; data wait should halve."),
     ("M\u00e1rta", "Watch gpu-fra-003: second time this week. \u2713 told the site."),
 )
+_FULL_AT = 6
+"""Attempt at whose begin a recorder tells that its queue was full."""
 _REVISIONS = ("4f1c9d2", "8ab03e7", "c0ffee1")
 
 
@@ -69,11 +72,13 @@ def furnished(
         event = _filled(envelope.event, furniture, size)
         found.append(replace(envelope, event=event))
         if isinstance(event, AttemptStarted) and envelope.rank == 0:
-            first, attempts = envelope.attempt not in attempts, attempts | {envelope.attempt}
+            attempts.add(envelope.attempt)
             found += [
                 replace(envelope, event=told)
-                for told in _at_begin(event, envelope, furniture, left, len(attempts), first)
+                for told in _at_begin(event, envelope, furniture, left, len(attempts))
             ]
+            if len(attempts) == _FULL_AT:
+                found.append(replace(envelope, event=Dropped(count=17, reason="queue full")))
             if notes and len(attempts) > 1:
                 author, text = notes.pop()
                 note = replace(
@@ -129,10 +134,8 @@ def _at_begin(
     furniture: Furniture,
     left: dict[str, int],
     number: int,
-    first: bool,
 ) -> Iterator[Event]:
     """Say what rank 0 says as an attempt begins."""
-    del first
     node = envelope.node or ""
     yield RankDevice(device=device(node, 0), pci_address=pci_address(0), local_rank=0)
     if number > 1 and event.layer in left:
@@ -150,10 +153,10 @@ def _configured(event: RunConfigured, furniture: Furniture, number: int) -> RunC
         event,
         parallelism={"data": (event.world_size or 8) // 8 or 1, "tensor": 8, "pipeline": 1},
         timeouts={
-            "collective": 600 * SECOND,
-            "soft": 90 * SECOND,
-            "hard": (180 if later else 120) * SECOND,
-            "heartbeat": 300 * SECOND,
+            "process_group": 600 * SECOND,
+            "in_process.soft_timeout": 90 * SECOND,
+            "in_process.hard_timeout": (180 if later else 120) * SECOND,
+            "launcher.heartbeat_timeout": 300 * SECOND,
         },
         restart_limits=dict(_LIMITS),
         versions={"torch": "2.9.1", "nvidia-resiliency-ext": "0.6.0", "nccl": "2.28.9"},

@@ -4,9 +4,9 @@ import hashlib
 from collections.abc import Sequence
 from random import Random
 
-from headway.events import Envelope, Event, GpuPresent, GpuSample, GpuXid
+from headway.events import Clock, Envelope, Event, GpuPresent, GpuSample, GpuXid, Health
 from headway.gpu_faults.policy import classified
-from headway.simulate.plan import HOUR, MINUTE
+from headway.simulate.plan import HOUR, MINUTE, SECOND
 
 GPUS = 8
 _PRODUCTS = {"fra": "NVIDIA H200", "iow": "NVIDIA H100 80GB HBM3", "osa": "NVIDIA A100-SXM4-80GB"}
@@ -77,12 +77,32 @@ def hardware(
         time = random.randrange(start + HOUR, now - HOUR)
         told.append((time, node, xid(random.choice(_OWN), node, random.randrange(GPUS))))
     struck = {(node, index) for _, node, index, _ in faults}
-    for node in nodes:
+    for place, node in enumerate(nodes):
+        told += [(start + GPUS, node, check) for check in _checks(place)]
         told += [
             (now - 2 * MINUTE + index, node, _sample(random, node, index, (node, index) in struck))
             for index in range(GPUS)
         ]
+        told += _said_of_itself(
+            random, node, now, any(struck_node == node for struck_node, _ in struck)
+        )
     return _enveloped(told, start)
+
+
+def _said_of_itself(
+    random: Random, node: str, now: int, struck: bool
+) -> list[tuple[int, str, Event]]:
+    """Say how the node's checks ended and how far its clock is off; a few checks fail."""
+    offset = random.randrange(-4_000_000, 4_000_000)
+    if struck and random.random() < 0.5:
+        gpu = Health(check="gpu", state="unhealthy", detail="GPU 3: row remapping failed")
+    else:
+        gpu = Health(check="gpu", state="healthy")
+    return [
+        (now - 90 * SECOND, node, Clock(offset=offset, error=400_000)),
+        (now - 80 * SECOND, node, gpu),
+        (now - 70 * SECOND, node, Health(check="kernel_log", state="healthy")),
+    ]
 
 
 def _present(node: str) -> list[GpuPresent]:
@@ -97,6 +117,23 @@ def _present(node: str) -> list[GpuPresent]:
             driver="580.95.05",
         )
         for index in range(GPUS)
+    ]
+
+
+def _checks(place: int) -> list[Health]:
+    """Return what a node says of its checks; of each eight one cannot see, and one says nothing."""
+    if place % 8 == 7:
+        return []
+    if place % 8 == 3:
+        blind = "no permission for /dev/nvidia0"
+        closed = "/dev/kmsg: not permitted"
+        return [
+            Health(check="gpu", state="disabled", detail=blind),
+            Health(check="kernel_log", state="disabled", detail=closed),
+        ]
+    return [
+        Health(check="gpu", state="healthy", detail=f"{GPUS} GPUs"),
+        Health(check="kernel_log", state="healthy", detail="reads /dev/kmsg"),
     ]
 
 
