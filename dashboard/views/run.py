@@ -6,7 +6,7 @@ import streamlit as st
 
 from headway.dashboard import markup, sentences, source
 from headway.dashboard.source import RunData
-from headway.dashboard.views import reader
+from headway.dashboard.views import notes, reader
 from headway.dashboard.views.run_panels import (
     checkpoints,
     comparison,
@@ -26,6 +26,7 @@ _PANELS: Mapping[str, Callable[[RunData], None]] = {
     "Incidents": incidents.show,
     "Settings": settings.show,
     "Compare": comparison.show,
+    "Notes": lambda data: notes.show("run", data.report["run"]),
 }
 """Only the tab that is open asks and draws."""
 

@@ -319,7 +319,7 @@ def _steps(log: RankLog, cuts: Times) -> tuple[tuple[Times, Times], Times, Times
     begin, end = np.concatenate(begins), np.concatenate(ends)
     early = np.concatenate([wait for wait, _ in waits])
     late = np.concatenate([wait for _, wait in waits])
-    if len(rows) > 1 and not bool((end[1:] >= end[:-1]).all()):
+    if not bool((end[1:] >= end[:-1]).all()):
         order = np.argsort(end, kind="stable")
         begin, end, early, late = begin[order], end[order], early[order], late[order]
     some = early < late
