@@ -8,6 +8,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 
 from headway import cli, metrics, settings, wire
+from headway.cli.runbooks import runbook_pages
 from headway.collector import openapi
 from headway.events import EVENTS, Envelope
 from headway.gpu_faults import nvlink5, table
@@ -28,6 +29,7 @@ def pages() -> Mapping[str, str]:
         "docs/reference/questions.md": questions_page(),
         "docs/reference/settings.md": settings_page(),
         "docs/reference/views.md": views_page(),
+        **runbook_pages(),
     }
 
 
