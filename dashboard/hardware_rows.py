@@ -30,6 +30,7 @@ STATE_COLUMNS = (
     "Kernel log",
     "Other failing checks",
     "Told",
+    "Last failure",
 )
 GPU_COLUMNS = (
     "GPU",
@@ -59,18 +60,22 @@ _LOG_WORDS: Mapping[str, str] = {
 
 
 def headline(found: Mapping[str, Any], nodes: Mapping[str, Any]) -> str:
-    """Return the machines in two sentences: which fail, and what cannot be seen."""
+    """Return the machines in two sentences: which fail, and of which nobody tells."""
+    failures = nodes["fleet"]["failures"]
+    text = (
+        f"{counted(found['nodes'], 'node')}, {counted(failures, 'failure')} while runs were there"
+    )
     repeats = [one for one in nodes["nodes"] if one["repeats"]]
-    text = f"{counted(nodes['fleet']['failures'], 'failure')} on {counted(found['nodes'], 'node')}"
     if repeats:
         share = sum(one["per_1000_node_days"]["failures"] for one in repeats)
         text += (
             f", {count(share)} of them on {counted(len(repeats), 'node')} that failed more than "
-            f"once. The worst is {repeats[0]['node']}"
+            f"once; {repeats[0]['node']} is the worst"
         )
     unseen = states(found)["disabled"] + states(found)["unknown"]
-    text += f". The GPUs of {counted(unseen, 'node')} cannot be seen" if unseen else ""
-    return f"{text}."
+    return f"{text}." + (
+        f" Nothing tells how the GPUs of {counted(unseen, 'node')} are." if unseen else ""
+    )
 
 
 def states(found: Mapping[str, Any]) -> Counter[str]:
@@ -110,6 +115,7 @@ def state_row(one: Mapping[str, Any], zone: tzinfo) -> Sequence[Cell]:
         log + (f": {one['kernel_log_detail']}" if one["kernel_log"] == "disabled" else ""),
         ", ".join(one["failing_checks"]) or "none",
         "never" if one["told"] is None else when(one["told"], zone),
+        "never" if one["last_failure"] is None else when(one["last_failure"], zone),
     )
 
 

@@ -52,7 +52,9 @@ STYLE = f"""<style>
 .hw-age.hw-stale {{ opacity: 1; font-weight: 600; }}
 .hw-age.hw-stale::before {{ background: {WARNING}; }}
 .hw-foot {{ font-size: 0.85rem; opacity: 0.78; margin: 1.5rem 0 0; }}
+.hw-table td.hw-wide a {{ max-width: 32rem; }}
 .hw-table small {{ opacity: 0.78; }}
+.st-key-stats-fleet > div {{ flex-basis: max(11rem, 22%) !important; }}
 .hw-links {{ font-size: 0.9rem; margin: 0; }}
 .hw-links a {{ color: inherit; }}
 .hw-notice {{ border-left: 3px solid {EDGE}; padding: 0.3rem 0 0.3rem 1rem; max-width: 48rem; }}

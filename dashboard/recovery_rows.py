@@ -9,7 +9,17 @@ from headway.dashboard import markup
 from headway.dashboard.fleet_rows import incident_link
 from headway.dashboard.markup import Cell, Markup
 from headway.incidents.model import PHASES
-from headway.wording import UNKNOWN, count, counted, duration, gpu_hours, percent, plain, when
+from headway.wording import (
+    UNKNOWN,
+    count,
+    counted,
+    duration,
+    gpu_hours,
+    percent,
+    plain,
+    titled,
+    when,
+)
 
 SLOW_COLUMNS = ("Circumstance", "#Among the slow", "#Among the others", "#Chance", "Verdict")
 TAIL_COLUMNS = (
@@ -90,7 +100,7 @@ def rate_row(name: str, group: Mapping[str, Any]) -> Sequence[Cell]:
     times, outcomes = group["recovered_ns"], group["outcomes"]
     per = group["attempts_per_success"]
     return (
-        plain(name).capitalize(),
+        titled(name),
         count(group["incidents"]),
         *(
             count(outcomes[each])

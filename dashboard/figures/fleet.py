@@ -11,7 +11,7 @@ from headway.dashboard.figures.ledger import ledger_rows
 from headway.dashboard.figures.style import HORIZONTAL_BARS, MILLISECOND, local, styled
 from headway.dashboard.palette import EDGE, NEUTRAL
 from headway.fleet.sides import SIDES
-from headway.wording import counted, gpu_hours, percent, plain
+from headway.wording import counted, gpu_hours, percent, plain, titled
 
 SIDE_COLOURS: Mapping[str, str] = {
     "machines": "#D55E00",
@@ -70,11 +70,11 @@ def causes(group: Mapping[str, Any]) -> go.Figure:
             continue
         figure.add_bar(
             name=side.title,
-            y=[plain(one["cause"]).capitalize() for one in own],
+            y=[titled(one["cause"]) for one in own],
             x=[one["lost_gpu_ns"] / _HOUR for one in own],
             marker_color=SIDE_COLOURS[name],
             hovertext=[
-                f"<b>{plain(one['cause']).capitalize()}</b> ({side.title.lower()})<br>"
+                f"<b>{titled(one['cause'])}</b> ({side.title.lower()})<br>"
                 f"{counted(one['incidents'], 'incident')}, {gpu_hours(one['lost_gpu_ns'])} lost<br>"
                 f"{side.description}"
                 for one in own
@@ -85,7 +85,7 @@ def causes(group: Mapping[str, Any]) -> go.Figure:
     styled(figure, 30 * len(rows) + 110, bargap=0.25, showlegend=True)
     figure.update_yaxes(
         categoryorder="array",
-        categoryarray=[plain(one["cause"]).capitalize() for one in rows],
+        categoryarray=[titled(one["cause"]) for one in rows],
         autorange="reversed",
         showgrid=False,
         fixedrange=True,

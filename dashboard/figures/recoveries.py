@@ -8,7 +8,7 @@ import plotly.graph_objects as go  # type: ignore[import-untyped]  # it ships no
 from headway import metrics
 from headway.dashboard.figures.style import HORIZONTAL_BARS, SECOND, styled, unit_of
 from headway.incidents.model import PHASES
-from headway.wording import count, counted, duration, percent, plain
+from headway.wording import count, counted, duration, percent, titled
 
 Group = Mapping[str, Any]
 """One cause or layer, as the API tells it."""
@@ -55,7 +55,7 @@ def curves(groups: Mapping[str, Group]) -> go.Figure:
         curve, number = groups[name]["curve"], groups[name]["recovered_ns"]["count"]
         seconds = [max(ns, SECOND) / SECOND for ns in curve["ns"]]
         figure.add_scatter(
-            name=f"{plain(name).capitalize()} ({count(number)})",
+            name=f"{titled(name)} ({count(number)})",
             x=[seconds[0], *seconds],
             y=[0, *(100 * share for share in curve["share"])],
             mode="lines+markers" if number < 10 else "lines",
@@ -67,7 +67,7 @@ def curves(groups: Mapping[str, Group]) -> go.Figure:
                 "dash": _DASHES[place],
             },
             hovertext=[
-                f"<b>{plain(name).capitalize()}</b><br>{percent(share)} of "
+                f"<b>{titled(name)}</b><br>{percent(share)} of "
                 f"{counted(number, 'recovery', 'recoveries')} took at most {duration(ns)}"
                 for ns, share in zip(
                     [curve["ns"][0], *curve["ns"]], [0.0, *curve["share"]], strict=True
@@ -100,11 +100,11 @@ def phases(groups: Mapping[str, Group]) -> go.Figure:
             continue
         figure.add_bar(
             name=phase.capitalize(),
-            y=[plain(name).capitalize() for name in shown],
+            y=[titled(name) for name in shown],
             x=[amount / size for amount in amounts],
             marker_color=PHASE_COLOURS[phase],
             hovertext=[
-                f"<b>{plain(name).capitalize()}: {phase}</b><br>{duration(amount)}, "
+                f"<b>{titled(name)}: {phase}</b><br>{duration(amount)}, "
                 f"{percent(amount / sum(groups[name]['phase_ns'].values()))}"
                 f"<br>{PHASE_MEANINGS[phase]}"
                 for name, amount in zip(shown, amounts, strict=True)
@@ -115,7 +115,7 @@ def phases(groups: Mapping[str, Group]) -> go.Figure:
     styled(figure, 30 * len(shown) + 110, barmode="stack", bargap=0.3, showlegend=True)
     figure.update_yaxes(
         categoryorder="array",
-        categoryarray=[plain(name).capitalize() for name in shown],
+        categoryarray=[titled(name) for name in shown],
         autorange="reversed",
         showgrid=False,
         fixedrange=True,
@@ -131,13 +131,13 @@ def attempts(groups: Mapping[str, Group]) -> go.Figure:
     shown = [name for name in by_size(groups) if groups[name]["attempts_needed"]][:MOST_CURVES]
     for place, name in enumerate(shown):
         figure.add_bar(
-            name=plain(name).capitalize(),
+            name=titled(name),
             x=places,
             y=_needed(groups[name]["attempts_needed"]),
             marker_color=_COLOURS[place],
-            hovertemplate=f"{plain(name).capitalize()}: %{{y}} with %{{x}} attempts<extra></extra>",
+            hovertemplate=f"{titled(name)}: %{{y}} with %{{x}} attempts<extra></extra>",
         )
-    styled(figure, 300, barmode="stack", bargap=0.35, showlegend=True)
+    styled(figure, 250, barmode="stack", bargap=0.35, showlegend=True)
     figure.update_xaxes(title="Attempts until training went on", type="category", fixedrange=True)
     figure.update_yaxes(title="Recoveries", rangemode="tozero", tickformat=",d", fixedrange=True)
     return figure

@@ -47,7 +47,8 @@ def _show(meant: Window) -> None:
         return
     listed = source.answer("fleet/runs", **meant.asked, limit=_SHOWN[0])
     st.html(markup.lead(words.headline(group, next(iter(listed["runs"]), None))))
-    st.caption(f"{meant.words(found)}.")
+    against = "" if found["before"] is None else f" Changes are against the {meant.name} before."
+    st.caption(f"{meant.words(found)}.{against}")
     _stats(meant, found, group)
     left, right = st.columns([3, 2], gap="large")
     with left:
@@ -97,7 +98,6 @@ def _stats(meant: Window, found: Mapping[str, Any], group: Mapping[str, Any]) ->
                 f"{price['per_gpu_hour']:g} {price['currency']}.",
                 query=query,
             )
-    with numbers.row("fleet-incidents") as row:
         row.number(
             "Open incidents",
             count(group["open_incidents"]),
@@ -265,4 +265,4 @@ def _worst_nodes() -> None:
     fleet = found["fleet"]
     more = "" if len(failed) <= _MOST_NODES else f"{len(failed) - _MOST_NODES} more failed twice. "
     st.caption(f"{more}All nodes: {rows.rate(fleet)} failures per 1,000 node-days.")
-    st.html(f'<p class="hw-age">{markup.link(markup.address("hardware"), "All hardware").html}</p>')
+    st.html(markup.links("", [markup.link(markup.address("hardware"), "All hardware")]))

@@ -105,9 +105,18 @@ def money(amount: float | None, currency: str) -> str:
     return f"{amount:,.0f} {currency}" if amount >= 100 else f"{amount:.2f} {currency}"
 
 
+_ABBREVIATIONS = {"gpu": "GPU", "oom": "OOM"}
+
+
 def plain(name: str) -> str:
-    """Return a declared word for people: `in_process` reads `in process`."""
-    return name.replace("_", " ")
+    """Return a declared word for people: `in_process` is `in process`, `gpu_fault` `GPU fault`."""
+    return " ".join(_ABBREVIATIONS.get(word, word) for word in name.split("_"))
+
+
+def titled(name: str) -> str:
+    """Return a declared word as it begins a line: `In process`, `GPU fault`."""
+    words = plain(name)
+    return words[:1].upper() + words[1:]
 
 
 _FLAGS = {

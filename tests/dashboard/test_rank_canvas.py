@@ -65,8 +65,8 @@ def test_a_mark_names_its_incident_and_the_row_of_its_suspect() -> None:
     )
 
     assert known["address"] == "incident?incident=id%207"
-    assert (known["text"], known["row"]) == ("Incident 7: gpu fault, rank 1 suspected.", 1)
-    assert (unknown["text"], unknown["row"]) == ("Incident 7: gpu fault.", None)
+    assert (known["text"], known["row"]) == ("Incident 7: GPU fault, rank 1 suspected.", 1)
+    assert (unknown["text"], unknown["row"]) == ("Incident 7: GPU fault.", None)
 
 
 def test_everything_is_json_and_every_time_is_exact_in_a_float() -> None:
@@ -90,7 +90,7 @@ def test_of_very_many_incidents_the_newest_are_marked() -> None:
     marks = picture(answer(), many, "UTC", zoomed=False)["marks"]
 
     assert len(marks) == MOST_MARKS
-    assert marks[-1]["text"] == f"Incident {MOST_MARKS + 9}: gpu fault."
+    assert marks[-1]["text"] == f"Incident {MOST_MARKS + 9}: GPU fault."
 
 
 @pytest.mark.parametrize(

@@ -63,7 +63,7 @@ def test_the_headline_names_the_run_the_loss_the_cause_and_the_side() -> None:
 
     assert words.headline(group, worst) == (
         "llama loses most: 20.0 GPU-h, 80.0 % of all losses, mainly restart (20.0 GPU-h); its "
-        "costliest incident was gpu fault on node-7. All incidents cost 10.0 GPU-h: machines "
+        "costliest incident was GPU fault on node-7. All incidents cost 10.0 GPU-h: machines "
         "90.0 %, software 10.0 %."
     )
 
