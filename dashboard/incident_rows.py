@@ -351,7 +351,7 @@ def alert_row(delivery: Told, zone: tzinfo) -> Sequence[Cell]:
 
 
 def _ns(delivery: Told) -> int:
-    return round(delivery["created"] * 10**9)
+    return int(delivery["created"] * 10**9)
 
 
 def pairs(label: str, told: Sequence[tuple[str, str]]) -> str:

@@ -198,6 +198,7 @@ def _of_incident(row: Any) -> _Columns:
     }
     return {
         "state": (content["state"].as_string(), "open or closed."),
+        "attempt": (content["attempt_ids", 0].as_string(), "Attempt that broke first."),
         "signature": (
             content["signature"].as_string(),
             "What the fault has in common with others of its kind.",

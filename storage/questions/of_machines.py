@@ -7,14 +7,13 @@ NODES = Question(
     name="nodes-in-most-incidents",
     title="Nodes that appear in most incidents",
     asks="Which nodes are suspected, or merely there, when it breaks?",
-    notes="Suspected counts the incidents of which the evidence accuses the node, present those of "
-    "attempts that had ranks on it; node-days are the time of all its attempts.",
+    notes="Suspected counts the incidents of which the evidence accuses the node, present those "
+    "whose broken attempt had ranks on it; node-days are the time of all its attempts.",
     parameters=(*CHOICE, limit(20)),
     sql=of_chosen(""",
 there AS (
   SELECT s.node, count(DISTINCT c.incident) AS incidents
-  FROM chosen AS c JOIN v_stays AS s
-    ON s.run = c.run AND c.opened BETWEEN s.first_seen AND s.last_seen
+  FROM chosen AS c JOIN v_stays AS s ON s.run = c.run AND s.attempt = c.attempt
   GROUP BY s.node
 ),
 suspected AS (

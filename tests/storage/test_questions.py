@@ -74,7 +74,7 @@ def checkpoint_row(run: str, number: int, step: int, durable: int, state: str) -
     )
 
 
-PHASES = '{"state": "closed", "phases": {"detect": %d, "wait": %d, "recompute": %d}}'
+PHASES = '{"state": "closed", "attempt_ids": ["a1", "a2"], "phases": {"detect": %d, "wait": %d, "recompute": %d}}'
 SUMMARY = (
     '{"longest_phases": [{"phase": "step", "longest_ns": 45000000000, "rank": 3, "attempt": "a1",'
     ' "timeout": "process_group", "timeout_ns": 60000000000, "ratio": 0.75},'
@@ -127,7 +127,16 @@ ALPHA = {
 BETA = {
     RUNS: [run_row("beta", "text", rolled_back=HOUR, checkpoint_save=10 * HOUR)],
     ATTEMPTS: [],
-    INCIDENTS: [incident_row("i4", "beta", MONDAY + DAY, "hang", rollback_steps=5)],
+    INCIDENTS: [
+        incident_row(
+            "i4",
+            "beta",
+            MONDAY + DAY,
+            "hang",
+            rollback_steps=5,
+            content='{"attempt_ids": ["b1"]}',
+        )
+    ],
     CHECKPOINTS: [],
 }
 
@@ -291,7 +300,7 @@ def test_nodes_are_told_by_suspicion_and_by_presence(store: EventStore) -> None:
         answer(store, "nodes-in-most-incidents"),
         *("node", "suspected", "present", "node_days", "causes", "lost_gpu_hours"),
     ) == [
-        ("n1", 2, 0, 0.0, "hang", 10.0),
+        ("n1", 2, 2, 0.0, "hang", 10.0),
         ("n2", 1, 0, 0.0, "gpu_fault", 4.0),
         ("n3", 0, 1, 2.0, None, 0.0),
     ]

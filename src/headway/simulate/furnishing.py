@@ -154,8 +154,8 @@ def _configured(event: RunConfigured, furniture: Furniture, number: int) -> RunC
         parallelism={"data": (event.world_size or 8) // 8 or 1, "tensor": 8, "pipeline": 1},
         timeouts={
             "process_group": 600 * SECOND,
-            "in_process.soft_timeout": 90 * SECOND,
-            "in_process.hard_timeout": (180 if later else 120) * SECOND,
+            "in_process.soft_timeout": 600 * SECOND,
+            "in_process.hard_timeout": (1_200 if later else 900) * SECOND,
             "launcher.heartbeat_timeout": 300 * SECOND,
         },
         restart_limits=dict(_LIMITS),
