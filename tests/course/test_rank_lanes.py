@@ -162,3 +162,21 @@ def test_rows_are_told_as_lengths_and_codes() -> None:
         lengths, codes = told[::2], told[1::2]
         again = [code for length, code in zip(lengths, codes, strict=True) for _ in range(length)]
         assert again == row
+
+
+def test_ranks_that_leave_together_have_left_nobody_behind() -> None:
+    text = """
+    0       attempt A scheduler world=2 rank=0..1
+    0-50    steps 1-50 rank=0..1
+    40      finalized c40 40
+    50      fault exception rank=1
+    52      exit code=1 rank=0..1
+    90      launcher stop_workers
+    100     attempt B launcher world=2 rank=0..1
+    100     resumed 40 from=c40 rank=0..1
+    100-150 steps 41-90 rank=0..1
+    150     run_ended completed
+    """
+    found = rank_lanes(read(text, 150), columns=15)
+
+    assert all(LEFT not in lane.times for lane in found.lanes)

@@ -251,12 +251,15 @@ class _Reader:
 def _near(account: Account, cuts: Times) -> slice:
     """Return the columns in which an attempt may have time."""
     low = int(np.searchsorted(cuts, account.start, side="right")) - 1
-    high = int(np.searchsorted(cuts, max(_over(account), account.attempt.end), side="left"))
+    last = max(_over(account), account.end, account.attempt.end)
+    high = int(np.searchsorted(cuts, last, side="left"))
     return slice(max(low, 0), min(high, len(cuts) - 1))
 
 
 def _over(account: Account) -> int:
-    """Return when an attempt was over: its end, or when a launcher saw that it had ended."""
+    """Return when an attempt was over: with its last rank, or when a launcher saw that it was."""
+    if account.attempt.ended:
+        return max(log.ended or 0 for log in account.attempt.ranks.values())
     return account.end if account.lead is None else max(account.end, account.lead.end)
 
 
