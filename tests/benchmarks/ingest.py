@@ -15,6 +15,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -27,16 +28,18 @@ import numpy as np
 
 from benchmarks.ingesting.client import Sent, send
 from benchmarks.ingesting.floor import arrow_insert
-from benchmarks.ingesting.load import Body, in_turn, nodes
+from benchmarks.ingesting.load import EACH, fleet, in_turn, nodes
 
 NODES = 16
-EACH = {"records": 125, "steps": 1000}
-"""Records of a rank in one request, or steps of a rank in one record."""
 CONNECTIONS = 32
 ATTRIBUTES = 7
 """Attributes of a record, beside five of its resource."""
 BARS = {"records_per_s": 50_000.0, "steps_per_s": 1_000_000.0, "p99_ack_s": 2.0}
-QUESTIONS = ("/metrics", "/api/v1/runs", "/api/v1/runs/llama-8b-20261129/report")
+FLEET = (8, 2, 240)
+"""Runs that train at a time, nodes of each, requests of each until it ends."""
+LEDGER_LIMIT = 256 * 1024**2
+"""Bytes for ledgers while memory is watched, a quarter of the default, so that it is full soon."""
+QUESTIONS = ("/metrics", "/api/v1/runs", "/api/v1/runs/llama-0-20261129/report")
 _PROGRAM = (
     "import sys; from headway.settings import CollectorSettings, load\n"
     "from headway.collector.server import main; sys.exit(main(load(CollectorSettings)))"
@@ -62,11 +65,12 @@ class Server:
 
 
 @contextmanager
-def collector() -> Iterator[Server]:
-    """Start a collector on an empty database."""
+def collector(**settings: object) -> Iterator[Server]:
+    """Start a collector on an empty database, with defaults for what is not said."""
     with tempfile.TemporaryDirectory() as folder:
         environment = {k: v for k, v in os.environ.items() if not k.startswith("HEADWAY_")}
-        environment["HEADWAY_COLLECTOR_PORT"] = "0"
+        for name, value in {"port": 0, **settings}.items():
+            environment[f"HEADWAY_COLLECTOR_{name.upper()}"] = str(value)
         process = subprocess.Popen(
             [sys.executable, "-c", _PROGRAM],
             cwd=folder,
@@ -171,8 +175,9 @@ def _amount(sent: Sent) -> int:
 def watch(minutes: float) -> Mapping[str, Any]:
     """Return how the collector's memory goes at full load of both kinds, with 3 readers."""
     samples: list[tuple[float, float]] = []
+    statuses: Counter[int] = Counter()
     done = threading.Event()
-    with collector() as server:
+    with collector(ledger_limit=LEDGER_LIMIT) as server:
         begin = time.monotonic()
 
         def sample() -> None:
@@ -183,17 +188,19 @@ def watch(minutes: float) -> Mapping[str, Any]:
             with httpx.Client(base_url=server.address, timeout=60, trust_env=False) as http:
                 while not done.wait(1.0):
                     for path in QUESTIONS:
-                        http.get(path)
+                        statuses[http.get(path).status_code] += 1
+                    newest = http.get("/api/v1/runs").json()["runs"][:1]
+                    for run in newest:
+                        asked = http.get(f"/api/v1/runs/{run['run']}/report")
+                        statuses[asked.status_code] += 1
 
         threads = [threading.Thread(target=sample)]
         threads += [threading.Thread(target=read) for _ in range(3)]
         for thread in threads:
             thread.start()
-        found = nodes(NODES)
-        bodies = _mixed(
-            in_turn(found, "records", EACH["records"]), in_turn(nodes(NODES), "steps", 1000)
-        )
-        sent = send(server.address, bodies, 60 * minutes, CONNECTIONS, None)
+        cpu = server.cpu()
+        sent = send(server.address, fleet(*FLEET), 60 * minutes, CONNECTIONS, None)
+        cpu = server.cpu() - cpu
         done.set()
         for thread in threads:
             thread.join()
@@ -202,18 +209,15 @@ def watch(minutes: float) -> Mapping[str, Any]:
     slope = float(np.polyfit(times[late], memory[late], 1)[0])
     return {
         "minutes": minutes,
+        "ledger_limit": LEDGER_LIMIT,
         "records_per_s": sent.records / sent.lasted,
         "steps_per_s": sent.steps / sent.lasted,
+        "p99_ack_s": float(np.quantile(sent.waits, 0.99)),
+        "server_cpu_share": cpu / sent.lasted,
+        "answers": {str(status): number for status, number in sorted(statuses.items())},
         "mb_after_each_tenth": [round(float(each[-1]), 1) for each in np.array_split(memory, 10)],
         "mb_per_minute_after_a_third": 60 * slope,
     }
-
-
-def _mixed(records: Iterator[Body], steps: Iterator[Body]) -> Iterator[Body]:
-    """Yield nine requests of records and one of steps, again and again."""
-    while True:
-        yield from islice(records, 9)
-        yield from islice(steps, 1)
 
 
 if __name__ == "__main__":
