@@ -175,7 +175,7 @@ class _Reader:
         order = [*LOSSES, *(name for name in names if name not in (*LOSSES, *_STEPS, LEFT))]
         self._order = [name for name in (*order, *_STEPS) if name in group]
         self._accounts = [
-            (account, "restart" if number else "startup", _fates(account, ledger), near)
+            (account, _start(ledger, number), _fates(account, ledger), near)
             for number, account in enumerate(ledger.book.accounts)
             for near in (_near(account, cuts),)
             if near.start < near.stop
@@ -246,6 +246,12 @@ class _Reader:
             steps = own[[self._place[name] for name in _STEPS]]
             of = np.where(steps[1] > steps[0], self._place[_STEPS[1]], self._place[_STEPS[0]])
             own[of[left], np.flatnonzero(left)] += free[left]
+
+
+def _start(ledger: Ledger, number: int) -> str:
+    """Return the category of an attempt's start; one that failed is a restart as a whole."""
+    failed = ledger.book.accounts[number].steps is None and not ledger.is_alive(number)
+    return "restart" if number or failed else "startup"
 
 
 def _near(account: Account, cuts: Times) -> slice:
