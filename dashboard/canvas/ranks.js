@@ -309,7 +309,7 @@ class View {
 
 /* The code of each column of a lane. */
 function decoded(lane, columns) {
-  const codes = new Uint8Array(columns);
+  const codes = new Uint16Array(columns);
   for (let pair = 0, x = 0; pair < lane.length; pair += 2)
     codes.fill(lane[pair + 1], x, x += lane[pair]);
   return codes;

@@ -28,7 +28,7 @@ LOSSES = ("stalled", "restart", "down")
 _WEIGHT = 4
 _STEPS = ("productive", "rolled_back")
 
-Codes = npt.NDArray[np.uint8]
+Codes = npt.NDArray[np.uint16]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +83,7 @@ def rank_lanes(
     lanes, codes = [], []
     for ranks, node in _rows(ledger, rows, by_node):
         amounts, stepped = reader.read(ranks)
-        codes.append((amounts * weights[:, None]).argmax(axis=0).astype(np.uint8))
+        codes.append((amounts * weights[:, None]).argmax(axis=0).astype(np.uint16))
         sums = amounts.sum(axis=1).tolist()
         times = {name: ns for name, ns in zip(names, sums, strict=True) if ns}
         lanes.append(Lane(ranks=tuple(ranks), node=node, times=times, steps=stepped))
@@ -93,7 +93,7 @@ def rank_lanes(
         end=max(finish, begin),
         names=names,
         lanes=lanes,
-        codes=np.stack(codes) if codes else np.empty(shape, dtype=np.uint8),
+        codes=np.stack(codes) if codes else np.empty(shape, dtype=np.uint16),
     )
 
 
@@ -174,12 +174,8 @@ class _Reader:
         # losses first, then what else is not a step; steps take what is left
         order = [*LOSSES, *(name for name in names if name not in (*LOSSES, *_STEPS, LEFT))]
         self._order = [name for name in (*order, *_STEPS) if name in group]
-        self._accounts = [
-            (account, _start(ledger, number), _fates(account, ledger), near)
-            for number, account in enumerate(ledger.book.accounts)
-            for near in (_near(account, cuts),)
-            if near.start < near.stop
-        ]
+        tries = (_try(ledger, number, cuts) for number in range(len(ledger.book.accounts)))
+        self._tries = [one for one in tries if len(one.cuts) > 1]
 
     def read(self, ranks: Iterable[int]) -> tuple[Times, bool]:
         """Return the ns of a row per category and column, and whether a rank recorded steps."""
@@ -187,39 +183,30 @@ class _Reader:
         stepped = False
         for rank in ranks:
             own = np.zeros_like(total)
-            for account, base, fates, near in self._accounts:
-                log = account.attempt.ranks.get(rank)
+            for one in self._tries:
+                log = one.account.attempt.ranks.get(rank)
                 if log is not None:
-                    cuts = self._cuts[near.start : near.stop + 1]
-                    stepped |= self._own(own[:, near], cuts, account, log, base, fates)
+                    stepped |= self._own(own[:, one.near], one, log)
             self._complete(own)
             total += own
         return total, stepped
 
-    def _own(
-        self,
-        own: Times,
-        cuts: Times,
-        account: Account,
-        log: RankLog,
-        base: str,
-        fates: Sequence[tuple[int, int, str]],
-    ) -> bool:
+    def _own(self, own: Times, one: "_Try", log: RankLog) -> bool:
         """Add what a rank recorded of one attempt; return whether it recorded steps."""
+        cuts = one.cuts
         free = np.diff(cuts) - own.sum(axis=0)
-        over = _over(account)
-        if log.ended is not None and log.ended < over:
-            gone = covered(*_arrays([(log.ended, over)]), cuts)
+        if log.ended is not None and log.ended < one.over:
+            gone = covered(*_arrays([(log.ended, one.over)]), cuts)
             free -= self._put(own, LEFT, gone, free)
-        until = account.end if log.ended is None else log.ended
-        for name, found in _phases(log, base, cuts, until).items():
+        until = one.account.end if log.ended is None else log.ended
+        for name, found in _phases(log, one.start, cuts, until).items():
             free -= self._put(own, name, found, free)
         steps = _steps(log, cuts)
         if steps is None:
             return False
         waits, begins, ends = steps
         free -= self._put(own, "data_wait", covered(*disjoint(*waits), cuts), free)
-        for first, last, category in fates:
+        for first, last, category in one.fates:
             low, high = np.searchsorted(ends, [first, last], side="right").tolist()
             if low < high:
                 found = covered(*disjoint(begins[low:high], ends[low:high]), cuts)
@@ -248,18 +235,39 @@ class _Reader:
             own[of[left], np.flatnonzero(left)] += free[left]
 
 
-def _start(ledger: Ledger, number: int) -> str:
-    """Return the category of an attempt's start; one that failed is a restart as a whole."""
-    failed = ledger.book.accounts[number].steps is None and not ledger.is_alive(number)
-    return "restart" if number or failed else "startup"
+@dataclass(frozen=True, slots=True)
+class _Try:
+    """An attempt as its ranks need it: `near` are the columns it may have time in, with `cuts`.
+
+    `start` is the category of its start, `over` when its last rank had left it, `fates` when the
+    steps of each fate ended: after the first time, by the second.
+    """
+
+    account: Account
+    start: str
+    over: int
+    fates: Sequence[tuple[int, int, str]]
+    near: slice
+    cuts: Times
 
 
-def _near(account: Account, cuts: Times) -> slice:
-    """Return the columns in which an attempt may have time."""
+def _try(ledger: Ledger, number: int, cuts: Times) -> _Try:
+    account = ledger.book.accounts[number]
+    # a start that failed is a restart as a whole
+    failed = account.steps is None and not ledger.is_alive(number)
+    over = _over(account)
     low = int(np.searchsorted(cuts, account.start, side="right")) - 1
-    last = max(_over(account), account.end, account.attempt.end)
+    last = max(over, account.end, account.attempt.end)
     high = int(np.searchsorted(cuts, last, side="left"))
-    return slice(max(low, 0), min(high, len(cuts) - 1))
+    near = slice(max(low, 0), min(high, len(cuts) - 1))
+    return _Try(
+        account,
+        "restart" if number or failed else "startup",
+        over,
+        _fates(account, ledger),
+        near,
+        cuts[near.start : near.stop + 1] if near.start < near.stop else cuts[:0],
+    )
 
 
 def _over(account: Account) -> int:
@@ -270,7 +278,7 @@ def _over(account: Account) -> int:
 
 
 def _fates(account: Account, ledger: Ledger) -> list[tuple[int, int, str]]:
-    """Return when the steps of each fate ended: after the first time, by the second."""
+    """Return when the steps of each fate ended, in order of time."""
     if account.steps is None:
         return []
     steps = account.steps
