@@ -54,6 +54,7 @@ class Sources:
                 self._events(one)
                 continue
             clock = Stamps(zone=self._zone, year=self._year, latest=one.changed)
+            clock.read(head)  # the first year that it names helps stamps that name none
             self._clocks.append(clock)
             told = self._document(one, head, clock)
             if told is not None:

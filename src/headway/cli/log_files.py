@@ -29,7 +29,7 @@ _PACKINGS = {
     b"BZh": "bzip2",
 }
 _WIDE = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16", codecs.BOM_UTF8: "utf-8-sig"}
-_BINARY_SHARE = 0.1
+_BINARY_SHARE = 0.05
 _LONG_LINE = 2000
 _RANK = re.compile(
     r"(?:^|[/_.-])rank[_-]?(\d{1,6})(?![0-9])|/attempt_\d{1,6}/(\d{1,6})/(?:stdout|stderr)\.log$"
@@ -81,7 +81,7 @@ class LogFile:
             inflated = 0
             while True:
                 try:
-                    chunk = plain.read(_CHUNK)
+                    chunk = cast(io.BufferedReader, plain).read1(_CHUNK)
                 except _BROKEN as error:
                     self.torn = str(error) or type(error).__name__
                     chunk = b""

@@ -84,6 +84,8 @@ class Chronicle:
         if not isinstance(saying, StepLine):
             return False
         course = self.course
+        if saying.redrawn and course.completed_at is None:
+            return False
         newest = max((lane.last_step or 0 for lane in course.lanes.values()), default=0)
         if saying.step >= newest or saying.step > max(course.interval or 1, saying.covers or 1):
             return False
@@ -104,6 +106,11 @@ class Chronicle:
         course = self.course
         if type(saying) is StepLine:
             lane = course.lane(rank)
+            known = course.target
+            if saying.redrawn and saying.scope is None and known not in (None, saying.target):
+                # a bar of another length than the training's
+                self._phase(lane, PhaseSays(phase="evaluation", began=True, sign=True), moment)
+                return
             if saying.target is not None:
                 course.target = saying.target
             self._pulses.clear()

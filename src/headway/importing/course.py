@@ -1,5 +1,6 @@
 """The state that all readings of one run share: its ranks' lanes, its attempts, its journal."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from headway.events import (
@@ -15,7 +16,7 @@ from headway.events import (
 from headway.importing.findings import AttemptFindings, Findings
 from headway.importing.journal import Journal
 from headway.importing.lanes import Lane, OpenPhase
-from headway.importing.stamps import Moment
+from headway.importing.stamps import SECOND, Moment
 
 _REPORTER = 0
 """Rank of lines that name none: somebody of the group printed them."""
@@ -66,6 +67,8 @@ class Course:
         self.completed_at: int | None = None
         """When the run said that it is complete."""
         self.stopped = False
+        self.on_shift: list[Callable[[int], None]] = []
+        """Who keeps times that are not dated yet."""
         self.primary: Lane | None = None
         """The lane that showed progress first."""
 
@@ -98,6 +101,8 @@ class Course:
         lane.attempt = attempt
         lane.last_step = lane.pace = lane.elapsed = lane.phase = lane.scope = None
         lane.started = lane.evaluated = False
+        lane.fresh = True
+        lane.begun = None
         lane.traceback = 0
         lane.mark = lane.now
 
@@ -123,9 +128,12 @@ class Course:
             return found
         return self.primary or self.lane(rank)
 
-    def settle(self, lane: Lane, moment: Moment | None) -> None:
-        """End what is open, so that what was told can be dated: by a line's own time or before."""
-        if lane.phase is not None:
+    def settle(self, lane: Lane, moment: Moment | None, *, keep: bool = False) -> None:
+        """End what is open, so that what was told can be dated: by a line's own time or before.
+
+        A phase whose end no line told is kept open where a step will `keep` its end.
+        """
+        if lane.phase is not None and not (keep and lane.phase.ended is None):
             if moment is not None and self.journal.shift is not None:
                 lane.phase.ended = lane.phase.ended or self.date(lane, moment)
             self.close_phase(lane, None)
@@ -155,6 +163,8 @@ class Course:
         shift = time - lane.now
         for one in self.lanes.values():
             one.shift(shift)
+        for moved in self.on_shift:
+            moved(shift)
         self.journal.date(shift)
 
     def start(self, lane: Lane, time: int | None = None) -> None:
@@ -162,13 +172,14 @@ class Course:
         if lane.started:
             return
         lane.started = True
+        lane.begun = lane.now if time is None else time
         attempt = self.attempts[lane.attempt]
         event = AttemptStarted(
             layer=attempt.layer,
             world_size=attempt.world_size or self.world_size,
             torchelastic_restarts=attempt.restarts,
         )
-        self.emit(lane, event, lane.now if time is None else time)
+        self.emit(lane, event, lane.begun)
 
     def emit(self, lane: Lane, event: Event, time: int, count: int = 1) -> None:
         """Record an event of a lane's rank."""
@@ -240,7 +251,8 @@ class Course:
         lane.mark = max(lane.mark, end)
         self.emit(lane, PhaseEnded(phase=phase.name, duration=duration), end)
         if phase.name == "evaluation":
-            self.findings.evaluations.append({"step": phase.step, "s": duration / 10**9})
+            step = lane.last_step if phase.step is None else phase.step
+            self.findings.evaluations.append({"step": step, "s": duration / SECOND})
         return duration
 
     def resumed(self, lane: Lane, completed: int, checkpoint: str | None) -> None:

@@ -41,16 +41,30 @@ class Lane:
     traceback: int = 0
     """Lines for which an exception may still follow a traceback."""
     started: bool = False
+    begun: int | None = None
+    """When its attempt begins, once that is recorded."""
+    fresh: bool = True
+    """Whether nothing of its attempt has a time yet."""
     losses: list[float] = field(default_factory=list)
 
     def reach(self, moment: Moment) -> None:
-        """Move to a stamp: the printed durations count as far as the stamp leaves room."""
-        self.now = max(moment.time, min(self.now, moment.time + moment.resolution - 1))
+        """Move to a stamp: the printed durations count as far as the stamp leaves room.
+
+        Within an attempt time only goes on: a clock that was set back, or a summer time that
+        ended, moves nothing until its stamps have caught up.
+        """
+        reached = max(moment.time, min(self.now, moment.time + moment.resolution - 1))
+        if self.fresh:
+            self.fresh = False
+            self.mark = min(self.mark, reached)
+        self.now = max(reached, self.mark)
 
     def shift(self, by: int) -> None:
         """Move all times."""
         self.now += by
         self.mark += by
+        if self.begun is not None:
+            self.begun += by
         if self.block is not None:
             self.block.start += by
             self.block.end += by

@@ -12,6 +12,8 @@ _IRREGULAR = ("event",)
 """Kinds of lines that come whenever something happens."""
 _LOST_LINES = 2
 """Lines that may be missing without a stamp before the steps between count as unknown."""
+_MOST_STEPS = 1_000_000
+"""Steps that one line can tell of."""
 _FITS = 0.6
 _PAUSED = 1.5
 """How much longer than usual steps may take in a gap until part of it is no training."""
@@ -33,11 +35,17 @@ def progress(course: Course, lane: Lane, line: StepLine, moment: Moment | None, 
             course.begin_attempt(course.next_layer)
         else:
             course.enter(lane, lane.attempt + 1)
-    course.settle(lane, moment)
+    course.settle(lane, moment, keep=True)
+    phase, lane.phase = lane.phase, None
     course.primary = course.primary or lane
     covers = _covers(course, lane, line)
     before = lane.now
     end, duration, untimed = _times(course, lane, line, covers, moment)
+    if lane.started:  # nothing of an attempt lies before what it has told already
+        duration = min(duration, max(end - lane.mark, 0))
+    if phase is not None:  # it ended where the step began
+        lane.phase = phase
+        course.close_phase(lane, max(end - duration - phase.began, 0))
     first = line.step - covers + 1
     attempt = course.attempts[lane.attempt]
     if not attempt.resumed and attempt.load is not None:
@@ -45,8 +53,8 @@ def progress(course: Course, lane: Lane, line: StepLine, moment: Moment | None, 
         if step is not None and first - 1 <= step <= line.step:
             lane.now = min(before, end - duration)
             course.resumed(lane, step, name)
-            first = step + 1
-            covers = line.step - step
+            covers = min(line.step - step, covers)
+            first = line.step - covers + 1
     if covers > 0:
         _append(course, lane, line, first, end - duration, end)
     lane.now = lane.mark = end
@@ -98,7 +106,12 @@ def _falls(lane: Lane, line: StepLine) -> bool:
 
 
 def _covers(course: Course, lane: Lane, line: StepLine) -> int:
-    """Return how many steps up to a line's it tells of."""
+    """Return how many steps up to a line's it tells of; of an absurd number only the last."""
+    found = _told(course, lane, line)
+    return found if found <= _MOST_STEPS else 1
+
+
+def _told(course: Course, lane: Lane, line: StepLine) -> int:
     if lane.last_step is not None and line.step > lane.last_step:
         between = line.step - lane.last_step
         if (
@@ -173,7 +186,7 @@ def _lost_lines(
         else:
             begin, end = lane.mark, start
         room = end - begin
-        if not pace or room < _FITS * needed:
+        if not pace or room < _FITS * needed or missing > _MOST_STEPS:
             course.flush(lane)
             return
         if room > _PAUSED * needed:
@@ -195,6 +208,8 @@ def _append(
     """Add steps to those that wait to be recorded."""
     last = line.step if last is None else last
     start = min(max(start, 0) if course.journal.shift is not None else start, end)
+    if lane.begun is not None:
+        start, end = max(start, lane.begun), max(end, lane.begun)
     own = end - start
     block = lane.block
     if block is not None and block.takes(first, start):

@@ -63,6 +63,8 @@ def go_on(
         loss = float(rest[place : rest.index(" ", place)])
         if not math.isfinite(loss):
             break
+        end = max(end, now)
+        took = min(took, end - now)
         start = end - took
         if block.lines < MOST_LINES and -PAUSE <= start - block.end <= PAUSE:
             block.last = step

@@ -23,9 +23,14 @@ class Saves:
         self._course = course
         self._open: dict[int, dict[str, Any]] = {}
         self._unproven: int | None = None
+        course.on_shift.append(self._shift)
         self._done: set[tuple[int, int]] = set()
         """Attempt and step of saves that are complete."""
         self._newest: int | None = None
+
+    def _shift(self, by: int) -> None:
+        for known in self._open.values():
+            known["began"] += by
 
     def began(self, lane: Lane, told: SaveBegan, moment: Moment | None) -> None:
         """Take the begin of a save."""
@@ -57,6 +62,7 @@ class Saves:
         }
         if not told.background:
             course.open_phase(lane, SAVE, now, step)
+        course.scheduled(lane, step, now, None)
 
     def ended(self, lane: Lane, told: SaveEnded, moment: Moment | None) -> None:
         """Take the end of a save, or of the part for which training waited."""
@@ -77,10 +83,6 @@ class Saves:
                 course.close_phase(lane, took)
         known = self._open.get(step)
         if not told.durable:
-            if known is not None:
-                known["blocking"] = told.blocked
-                course.scheduled(lane, step, now, told.blocked)
-                known["scheduled"] = True
             self._unproven = step
             return
         if known is None and told.step is None:
@@ -97,8 +99,8 @@ class Saves:
         course = self._course
         step, began = known["step"], known.get("began")
         self._done.add((lane.attempt, step))
-        if not known.get("scheduled"):
-            course.scheduled(lane, step, now if began is None else began, known.get("blocking"))
+        if began is None:
+            course.scheduled(lane, step, now, None)
         background = None
         if began is not None and known.get("background"):
             background = max(now - began, 0)

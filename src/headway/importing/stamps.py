@@ -61,12 +61,15 @@ class Stamps:
         self.assumed_zone = False
         """Whether a stamp had no zone."""
         self._last_month = 0
+        self._near: tuple[int, int] | None = None
+        """Year and month of the last stamp that had a year."""
 
     def read(self, text: str) -> Moment | None:
         """Return the first time that a text says, None for none."""
         found = _FULL.search(text)
         if found is not None:
             year, month, day, hour, minute, second, fraction, zone = found.groups()
+            self._near = int(year), int(month)
             return self._moment(year, month, day, hour, minute, second, fraction, zone)
         found = _GLOG.search(text)
         if found is not None:
@@ -95,7 +98,10 @@ class Stamps:
     ) -> Moment | None:
         if not 1 <= month <= 12:
             return None
-        if self._year is None:
+        if self._near is not None:
+            near, then = self._near
+            self._year = near + (month - then < -6) - (month - then > 6)
+        elif self._year is None:
             self._year = self.guessed_year = self._newest_year(month, day)
         elif self._last_month == 12 and month == 1:
             self._year += 1
