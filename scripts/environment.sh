@@ -67,3 +67,22 @@ make_nvrx_versions() {
   fi
   printf '%s\n' "$wanted" > "$stamp"
 }
+
+# need_programs PACKAGE...: Debian packages whose program has their name; root gets what is missing.
+need_programs() {
+  local missing=() package
+  for package in "$@"; do
+    command -v "$package" > /dev/null || missing+=("$package")
+  done
+  if [ ${#missing[@]} -eq 0 ]; then
+    return
+  fi
+  if [ "$(id -u)" = 0 ] && command -v apt-get > /dev/null; then
+    say "installing ${missing[*]}"
+    apt-get -qq update >&2 &&
+      DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends "${missing[@]}" >&2
+  else
+    say "this needs ${missing[*]}; on Debian: sudo apt-get install ${missing[*]}"
+    return 2
+  fi
+}

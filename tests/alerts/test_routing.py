@@ -83,6 +83,7 @@ def test_an_alert_reaches_whom_the_routes_say(labels: dict[str, str], receivers:
     assert [way.receiver for way in ways(site(SITE).root, labels)] == receivers
 
 
+@pytest.mark.slow
 def test_alertmanager_sends_each_alert_to_the_same_receivers(tmp_path: Path) -> None:
     written = tmp_path / "alertmanager.yml"
     written.write_text(configuration(site(SITE)), encoding="utf-8")

@@ -70,6 +70,7 @@ def test_summaries_read_the_same_in_both_engines(tmp_path: Path) -> None:
     promtool(tmp_path, tests)
 
 
+@pytest.mark.slow
 def test_an_alert_names_the_run_s_people_the_suspect_the_stake_and_the_incident(
     tmp_path: Path,
 ) -> None:

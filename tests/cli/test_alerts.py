@@ -103,6 +103,7 @@ def test_what_makes_no_sense_is_wrong_use(told, words: tuple[str, ...]) -> None:
     assert told(*words)[0] == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("form", "check"),
     [

@@ -13,6 +13,7 @@ from headway.collector import openapi
 from headway.events import EVENTS, Envelope
 from headway.gpu_faults import nvlink5, table
 from headway.gpu_faults.policy import DEFAULT_POLICY, RECOVERY_ACTIONS
+from headway.grafana.files import files as grafana_files
 from headway.storage.questions import QUESTIONS
 
 _GENERATED = "<!-- Written by `headway generate`; change the declaration instead. -->"
@@ -30,6 +31,7 @@ def pages() -> Mapping[str, str]:
         "docs/reference/settings.md": settings_page(),
         "docs/reference/views.md": views_page(),
         **runbook_pages(),
+        **grafana_files(),
     }
 
 
