@@ -74,19 +74,18 @@ def compare(known: Iterable[PastIncident]) -> Comparison:
     ]
     found = [
         Difference(
-            what=what,
-            value=value,
-            slow=in_slow[what, value],
-            others=in_others[what, value],
+            what=key[0],
+            value=key[1],
+            slow=in_slow[key],
+            others=in_others[key],
             chance=min(
-                len(compared)
-                * at_least(in_slow[what, value], len(slow), in_others[what, value], len(others)),
+                len(compared) * at_least(in_slow[key], len(slow), in_others[key], len(others)),
                 1.0,
             ),
         )
-        for what, value in compared
+        for key in compared
+        if in_slow[key] * len(others) > in_others[key] * len(slow)
     ]
-    found = [one for one in found if one.slow * len(others) > one.others * len(slow)]
     found.sort(key=lambda one: (one.chance, -one.slow, one.what, one.value))
     return Comparison(slow=len(slow), others=len(others), threshold=threshold, differences=found)
 
@@ -97,13 +96,15 @@ def at_least(hits: int, size: int, other_hits: int, other_size: int) -> float:
     One-sided exact test of Fisher: the margins are fixed, the hits in the first group follow the
     hypergeometric distribution. Example: 3 of 4 against 1 of 4, the lady tasting tea: 17 of 70.
     """
-    total, all_hits = size + other_size, hits + other_hits
-    ways = math.comb(total, all_hits)
+    all_hits = hits + other_hits
     most = min(size, all_hits)
-    found = sum(
-        math.comb(size, n) * math.comb(other_size, all_hits - n) for n in range(hits, most + 1)
-    )
-    return found / ways
+    term = math.comb(size, hits) * math.comb(other_size, other_hits)
+    found = term
+    for n in range(hits, most):
+        # the next table's number of ways from this one's, an exact division of whole numbers
+        term = term * (size - n) * (all_hits - n) // ((n + 1) * (other_size - all_hits + n + 1))
+        found += term
+    return found / math.comb(size + other_size, all_hits)
 
 
 def _circumstances(known: Sequence[PastIncident]) -> dict[str, list[tuple[str, str]]]:
