@@ -35,6 +35,11 @@ def add(subparsers: Any) -> None:
         "--ranks", type=int, default=2, metavar="N", help="Ranks to train with. Default: 2."
     )
     parser.add_argument(
+        "--prometheus",
+        action="store_true",
+        help="Run Prometheus and Alertmanager beside it, with Headway's rules and routes.",
+    )
+    parser.add_argument(
         "--once", action="store_true", help="Stop everything when the training has ended."
     )
     parser.add_argument(
@@ -54,6 +59,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the demo from start to end."""
     from headway.cli.demo_run import Demo, outcome
     from headway.cli.ledger_text import print_report
+    from headway.cli.monitoring import Monitoring
     from headway.cli.processes import adopt_orphans, end_descendants
     from headway.cli.staging import ignore_signals, signals_raise, state_folder
 
@@ -63,6 +69,8 @@ def run(arguments: argparse.Namespace) -> int:
             raise Refusal(f"{option} is {getattr(arguments, name)}", "give a number from 1 on")
     if arguments.faults < 0:
         raise Refusal(f"--faults is {arguments.faults}", "give a number from 0 on")
+    if arguments.prometheus:
+        Monitoring.check_installed()
     adopt_orphans()
     with signals_raise(), state_folder("demo", arguments.keep, once=arguments.once) as folder:
         demo = Demo(folder)
@@ -70,6 +78,10 @@ def run(arguments: argparse.Namespace) -> int:
             demo.start_services()
             print(f"collector: {demo.collector}", file=sys.stderr, flush=True)
             print(f"dashboard: {demo.dashboard}", file=sys.stderr, flush=True)
+            if arguments.prometheus:
+                beside = demo.start_monitoring()
+                print(f"prometheus: {beside.prometheus}", file=sys.stderr, flush=True)
+                print(f"alertmanager: {beside.alertmanager}", file=sys.stderr, flush=True)
             report = demo.train(
                 steps=arguments.steps,
                 checkpoint_every=arguments.checkpoint_every,

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from headway.cli.monitoring import Monitoring
 from headway.cli.processes import Process, free_port
 from headway.cli.progress import Progress
 from headway.cli.refusal import NO, Refusal
@@ -42,6 +43,7 @@ class Demo:
         self._spool.mkdir()
         self._services = Services(folder)
         self._training: Process | None = None
+        self._agent = ""
         self.dashboard = ""
 
     @property
@@ -64,7 +66,17 @@ class Demo:
             "agent", "agent", "--spool", str(self._spool), *endpoint, "--port", port
         )
         self.dashboard = dashboard.address(START_TIMEOUT)
-        agent.address(START_TIMEOUT)
+        self._agent = agent.address(START_TIMEOUT)
+
+    def start_monitoring(self) -> Monitoring:
+        """Start Prometheus and Alertmanager beside the services.
+
+        Raises:
+            Refusal: one of them does not start.
+        """
+        started = Monitoring(self._services)
+        started.start([self.collector, self._agent], self.dashboard)
+        return started
 
     def train(
         self, *, steps: int, checkpoint_every: int, faults: int, seed: int, ranks: int

@@ -17,7 +17,6 @@ POLL = 0.5
 """Seconds between two looks at the services."""
 START_TIMEOUT = 60.0
 """Seconds that a service may take to say where it listens."""
-"""Seconds that a service may take to say where it listens."""
 _SHIP_TIMEOUT = 60.0
 
 
@@ -48,7 +47,11 @@ class Services:
 
     def service(self, name: str, *command: str) -> Process:
         """Start one of Headway's own commands, which must then live as long as this command."""
-        started = self.start(name, [sys.executable, "-m", "headway", *command])
+        return self.program(name, [sys.executable, "-m", "headway", *command])
+
+    def program(self, name: str, command: list[str]) -> Process:
+        """Start a program that must then live as long as this command."""
+        started = self.start(name, command)
         self._services.append(started)
         return started
 
