@@ -23,13 +23,15 @@ from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import (
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
 from prometheus_client.parser import text_string_to_metric_families
 
+from headway.blocks import expanded
 from headway.collector.access import Access
 from headway.collector.api import application
 from headway.collector.otlp.bodies import JSON, PROTOBUF
 from headway.collector.otlp.decoded import Decoded
+from headway.collector.otlp.logs import decode_logs
 from headway.collector.otlp_api import allowed
 from headway.collector.service import Service
-from headway.events import Envelope, Note
+from headway.events import Envelope, Note, RunStarted
 from headway.settings import CollectorSettings
 from headway.storage.store import EventStore
 from otlp_requests import body, request
@@ -271,6 +273,17 @@ def test_a_token_for_one_run_cannot_write_to_another() -> None:
     found = allowed(decoded, access)
     assert (found.envelopes, found.num_refused) == ([steps(1, 5)], 2)
     assert "'gpt'" in found.refusal
+
+
+def test_of_many_records_alike_each_is_judged_by_the_name_that_it_gives_its_run() -> None:
+    """Records in columns share their run; what `run.started` calls it may differ."""
+    names = ["llama"] * 40 + ["mamba"] + ["llama"] * 40
+    started = [record(number, RunStarted(run_name=name)) for number, name in enumerate(names, 1)]
+    decoded = decode_logs(body(started), content_type=PROTOBUF, limit=2**20, received=0)
+    found = allowed(decoded, Access(scopes=frozenset(["ingest"]), name="ci", run="llama*"))
+    told = [envelope.event.run_name for envelope in expanded(found.parts)]
+    assert (len(told), set(told)) == (80, {"llama"})
+    assert (found.num_refused, "'mamba'" in found.refusal) == (1, True)
 
 
 @pytest.mark.slow
