@@ -55,6 +55,8 @@ _TRACEBACK_LINES = 400
 _MOST_FAULTS = 32
 _OF_NODE = ("lost_node", "storage")
 _HANG_PULSES = 2
+_LONGEST = 30 * 86_400 * SECOND
+"""Time that a phase can take, in ns."""
 
 
 class Chronicle:
@@ -222,6 +224,8 @@ class Chronicle:
     def _took(self, lane: Lane, told: Took, moment: Moment | None) -> None:
         course = self.course
         course.flush(lane)
+        if told.duration > _LONGEST:
+            return
         if told.phase == "checkpoint_save":
             self._saves.timed(told.duration)
         phase = lane.phase

@@ -14,6 +14,8 @@ from headway.events import Envelope, Event
 
 _PRODUCER_DIGITS = 32
 _ATTEMPT_DIGITS = 16
+_LATEST = 2**62
+"""Times after the year 2116 are no log's."""
 
 
 def digest(*parts: object, digits: int = _PRODUCER_DIGITS) -> str:
@@ -82,7 +84,7 @@ class Journal:
         return digest(self.run, number, digits=_ATTEMPT_DIGITS)
 
     def _write(self, row: _Row) -> None:
-        time = max(row.time, 0)
+        time = min(max(row.time, 0), _LATEST)
         sequence = self._sequence[row.rank]
         self._sequence[row.rank] = sequence + row.count
         self.first = time if self.first is None else min(self.first, time)

@@ -11,6 +11,8 @@ from headway.importing.stamps import Moment, Stamps
 _LOOK_AHEAD = 8
 """Lines of progress after which the interval between them is decided on."""
 _MOST_HELD = 20_000
+_LARGEST_INTERVAL = 10_000
+"""Steps between two lines beyond which a gap is no interval."""
 
 
 class LogImport:
@@ -101,7 +103,7 @@ class LogImport:
 
 def interval_of(steps: list[int]) -> int | None:
     """Return the usual distance of printed steps; None if there is none to see."""
-    rises = Counter(b - a for a, b in pairwise(steps) if b > a)
+    rises = Counter(b - a for a, b in pairwise(steps) if 0 < b - a <= _LARGEST_INTERVAL)
     if not rises:
         return None
     most = max(rises.values())

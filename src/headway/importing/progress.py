@@ -12,8 +12,10 @@ _IRREGULAR = ("event",)
 """Kinds of lines that come whenever something happens."""
 _LOST_LINES = 2
 """Lines that may be missing without a stamp before the steps between count as unknown."""
-_MOST_STEPS = 1_000_000
+_MOST_STEPS = 500_000
 """Steps that one line can tell of."""
+_LONGEST = 30 * 86_400 * SECOND
+"""Time that the steps of one line can take, in ns."""
 _FITS = 0.6
 _PAUSED = 1.5
 """How much longer than usual steps may take in a gap until part of it is no training."""
@@ -142,8 +144,10 @@ def _times(
             took = line.elapsed - lane.elapsed
         elif line.covers is not None:
             took = line.elapsed
+    if took is not None and took > _LONGEST:
+        took = None  # a torn or foreign number
     since = lane.mark
-    guessed = took if took is not None else (lane.pace or 0) * covers
+    guessed = took if took is not None else min((lane.pace or 0) * covers, _LONGEST)
     if moment is None:
         _lost_lines(course, lane, line, covers, None, guessed)
         return lane.now + guessed, guessed, took is None
@@ -172,7 +176,7 @@ def _lost_lines(
         return
     course.findings.gap(line.printed - (line.step - lane.last_step), line.printed)
     pace = lane.pace or (took // covers if covers else 0)
-    needed = missing * pace
+    needed = min(missing * pace, _LONGEST)
     if start is None:
         if missing > _LOST_LINES * covers:
             course.flush(lane)
@@ -238,7 +242,7 @@ def complete(course: Course, lane: Lane, step: int, moment: Moment | None) -> No
     between = step - lane.last_step
     if course.interval is not None and between > course.interval:
         return  # the log says nothing about what lies between
-    usual = (lane.pace or 0) * between
+    usual = min((lane.pace or 0) * between, _LONGEST)
     if moment is None or course.journal.shift is None:
         begin, end = lane.now, lane.now + usual
     else:
