@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 from headway.collector import schemas
 from headway.collector.endpoint import Answer, Asked, BadQuestion, Endpoint
+from headway.collector.fleet_shares import SLOTS
 from headway.collector.paging import Cursor, Limit, page
 from headway.collector.run_api import RunFilter, chosen
 from headway.collector.run_ledger import Snapshot
@@ -70,7 +71,7 @@ class RunsQuestion(FleetWindow):
     ] = "lost"
     slots: Annotated[
         int, Asked(sentence="Parts of a run's strip of states.", lowest=1, highest=240)
-    ] = 60
+    ] = SLOTS
     limit: Limit = 100
     cursor: Cursor = None
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from headway.collector.run_ledger import Snapshot
+from headway.fleet import spans
 from headway.fleet.course import Cells, cells_of
 from headway.fleet.past import PastIncident, past_incidents
 from headway.fleet.shares import Share, Strip, share_of, strip_of
@@ -16,6 +17,11 @@ from headway.fleet.spans import Span
 
 _MOST_KEPT = 64
 """Answers kept of one run; windows that begin at another hour come to be asked for."""
+
+_MOST_PREPARED = 100
+"""Cells of one width that are reckoned of a run before anybody asks."""
+SLOTS = 60
+"""Slots of a run's strip unless somebody asks for another number."""
 
 T = TypeVar("T")
 
@@ -34,6 +40,21 @@ class FleetShares:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._kept: dict[str, _Kept] = {}
+
+    def prepare(self, snapshot: Snapshot) -> None:
+        """Reckon what wide windows need of a run that is over, while its ledger is held.
+
+        Later it may have been let go, and of a thousand runs to read each again would take long.
+        """
+        end = snapshot.report["end"]
+        if end is None or snapshot.held is None:
+            return
+        whole = Span(snapshot.report["start"], end + 1)
+        self.share(snapshot, whole)
+        self.strip(snapshot, whole, SLOTS)
+        for width in spans.WIDTHS:
+            if spans.HOUR <= width <= spans.DAY and (end - whole.start) // width < _MOST_PREPARED:
+                self.cells(snapshot, whole, width)
 
     def past(self, snapshot: Snapshot) -> Sequence[PastIncident]:
         """Return the incidents of a run."""

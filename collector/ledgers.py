@@ -179,15 +179,23 @@ class Ledgers:
             LedgerFailed: a defect of the ledger.
             StillComputing: another thread has been at it for seconds.
         """
+        return self._known(run).recent(_PATIENCE)
+
+    def compute(self, run: str) -> Snapshot:
+        """Return the current ledger of a run for which nobody asked; raises what `snapshot` does.
+
+        So it is let go again sooner than one that somebody asked for.
+        """
+        return self._known(run).snapshot(_PATIENCE)
+
+    def _known(self, run: str) -> RunLedger:
         with self._lock:
             if run in self._runs:
-                found = self._runs[run]
-            else:
-                named = [item for item in self._runs.values() if item.name == run]
-                if not named:
-                    raise NoSuchRun(f"no event of a run {run!r} has arrived")
-                found = max(named, key=lambda item: item.started or 0)
-        return found.recent(_PATIENCE)
+                return self._runs[run]
+            named = [item for item in self._runs.values() if item.name == run]
+            if not named:
+                raise NoSuchRun(f"no event of a run {run!r} has arrived")
+            return max(named, key=lambda item: item.started or 0)
 
     def snapshots(self) -> list[Snapshot]:
         """Return the ledgers of all runs as `fleet` does."""

@@ -193,11 +193,11 @@ class RunLedger:
 
         What people said is in it. Raises what `snapshot` does.
         """
+        self.used = time.monotonic()
         latest = self.latest
         is_recent = abs(self._clock() - self.as_of) < _LIVE_STEP
         if latest is None or self.cost < _DEAR or self._is_said or not is_recent:
             return self.snapshot(patience)
-        self.used = time.monotonic()
         return latest
 
     def snapshot(self, patience: float | None = None) -> Snapshot:
@@ -210,7 +210,6 @@ class RunLedger:
             StillComputing: another thread was at it for the whole time.
         """
         asked, now = self._num_changes, self._clock()
-        self.used = time.monotonic()
         if not self._compute_lock.acquire(timeout=-1 if patience is None else patience):
             raise StillComputing(f"the ledger of {self._run!r} is being computed, which takes long")
         try:

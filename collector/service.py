@@ -17,7 +17,7 @@ from headway.collector.own_events import OwnEvents
 from headway.collector.recovery import Recoveries
 from headway.collector.refreshing import Refresher
 from headway.collector.remarks import Remarks
-from headway.collector.run_ledger import LedgerFailed
+from headway.collector.run_ledger import LedgerFailed, StillComputing
 from headway.collector.upkeep import Upkeep
 from headway.events import Envelope, IncidentAcknowledged, IncidentCorrected, Note
 from headway.ledger.segments import FrozenSegment
@@ -157,8 +157,8 @@ class Service:
         for run in reversed(self._ledgers.runs()):
             if self._stopping.is_set():
                 return
-            with suppress(LedgerFailed):
-                self._ledgers.snapshot(run)
+            with suppress(LedgerFailed, StillComputing):
+                self.fleet_shares.prepare(self._ledgers.compute(run))
 
     def _publish(self, parts: Sequence[Part]) -> None:
         self._ledgers.add(parts)
