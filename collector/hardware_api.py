@@ -41,8 +41,10 @@ def hardware(service: Service, asked: HardwareQuestion) -> Answer:
     def content() -> dict[str, Any]:
         known = histories.known()
         span = _span(service, asked, known)
+        runs = service.ledgers.fleet()
+        live = any(one.summary["end"] is None for one in runs.snapshots)
         return {
-            "as_of": service.ledgers.fleet().as_of,
+            "as_of": runs.as_of if live else None,
             "start": span.start,
             "end": span.end - 1,
             "nodes": len(known),

@@ -52,6 +52,7 @@ def chosen(default: str = "7 days", *, labels: bool = True) -> Window:
             required=True,
             key="window",
             bind="query-params",
+            persist_state="session",
             help="Counted back from the newest sign of any run, so that runs that ended long ago "
             "are shown, too.",
         )
@@ -75,6 +76,8 @@ def _label(name: str) -> str | None:
         [ANY, *known],
         key=name,
         bind="query-params",
+        persist_state="session",
+        accept_new_options=True,  # a link may name a value that is gone
         width=200,
     )
     return None if value in (None, ANY) else f"{name}={value}"

@@ -198,6 +198,14 @@ def test_totals_by_team_are_those_of_the_terminal(
     assert "without it" in table
 
 
+def test_a_team_in_a_link_that_is_gone_says_so(
+    collector: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at = _open(collector, _fleet, monkeypatch, window="all time", team="nobody")
+
+    assert "No such run lived in this time." in _text(at)
+
+
 def test_recovery_shows_the_rates_of_the_api_with_their_counts(
     collector: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
