@@ -82,7 +82,7 @@ def arrival(report: Report, now: int) -> tuple[str, str]:
     Of a run that has ended, the time it took.
     """
     if report["end"] is not None:
-        return duration(report["elapsed_ns"]), f"{_pace(report)} lasting steps per hour"
+        return duration(report["elapsed_ns"]), f"{_pace(report)} steps per hour"
     found = report["arrival"]
     if found is None:
         return UNKNOWN, "record target_step"

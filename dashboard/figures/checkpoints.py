@@ -13,7 +13,7 @@ from headway.dashboard.figures.style import Report, local, styled, time_axis, un
 from headway.dashboard.lanes import highest
 from headway.wording import duration
 
-MOST_CORNERS = 300
+MOST_CORNERS = 500
 """Beyond, the teeth of a saw would be narrower than a pixel."""
 
 

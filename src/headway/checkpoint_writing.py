@@ -29,6 +29,7 @@ def checkpoint_writing(ledger: Ledger) -> dict[str, Any]:
     }
     states = Counter(_state(save, over) for save in saves)
     pressures = [save.highest_pressure for save in saves if save.highest_pressure is not None]
+    depths = [save.queue_depth for save in saves if save.queue_depth is not None]
     lowest = [save.lowest_memory for save in saves if save.lowest_memory is not None]
     return {
         "saves": {state: states[state] for state in STATES},
@@ -38,7 +39,7 @@ def checkpoint_writing(ledger: Ledger) -> dict[str, Any]:
         "bytes_staged": _over(saves, "bytes_staged"),
         "bytes_written": _over(saves, "bytes_written"),
         "bytes_per_second": distribution([rate for save in saves for rate in _rate(save)]),
-        "highest_queue_depth": max((save.queue_depth or 0 for save in saves), default=0) or None,
+        "highest_queue_depth": max(depths, default=None),
         **_overlap(saves),
         "lowest_memory": min(lowest, default=None),
         "highest_memory_pressure": max(pressures, default=None),

@@ -93,7 +93,7 @@ def test_of_an_ended_run_the_time_it_took_is_told_with_its_rate() -> None:
 
     assert took == duration(report["elapsed_ns"])
     steps = report["steps"]["surviving"] * 3_600 * SECOND / report["elapsed_ns"]
-    assert rate == f"{round(steps):,} lasting steps per hour"
+    assert rate == f"{round(steps):,} steps per hour"
 
 
 def test_a_run_without_a_durable_checkpoint_says_what_a_failure_would_cost() -> None:

@@ -31,7 +31,8 @@ def show(data: RunData) -> None:
     with left:
         numbers.heading(
             "Checkpoint freshness",
-            "Age of the newest durable checkpoint: one whose completion was observed.",
+            "Age of the newest durable checkpoint: one whose completion was observed. With very "
+            "many checkpoints the highest age of each stretch is drawn.",
             query,
             key="freshness",
         )

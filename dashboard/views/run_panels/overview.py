@@ -40,7 +40,8 @@ def show_numbers(report: Report) -> None:
             delta=detail,
             definition="How long until the run reaches its target step if it goes on as before, "
             "stops included: between the rate of the whole run and that of its last quarter, of "
-            "at least an hour. Of a run that has ended, the time from begin to end.",
+            "at least an hour. Of a run that has ended, the time from begin to end, and the steps "
+            "that lasted per hour of it.",
             query=query,
         )
         row.number(

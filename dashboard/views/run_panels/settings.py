@@ -12,6 +12,7 @@ from headway.wording import UNKNOWN, count, duration, percent, plain
 
 _NEAR = 0.8
 _MOST = 200
+_MOST_NAMED = 30
 _RECORD = (
     "No settings were recorded. Record a RunConfigured event once an attempt has begun: "
     "`recorder.record(RunConfigured(target_step=..., options={...}, links={...}))`."
@@ -46,6 +47,11 @@ def setting_value(field: str, value: Any, units: Mapping[str, str]) -> str:
     return f"{text} {unit}" if unit else text
 
 
+def timeout_name(name: str | None) -> str:
+    """Return what a timeout is called: `in_process.soft_timeout` is `in process: soft timeout`."""
+    return "none recorded" if name is None else plain(name).replace(".", ": ")
+
+
 def _configuration(report: Report) -> None:
     answer = source.answer("runs/{run}/configuration", run=report["run"])
     attempts, units = answer["attempts"], answer["units"]
@@ -63,6 +69,10 @@ def _configuration(report: Report) -> None:
     # what the address holds is what is shown, so only the number is
     chosen = st.selectbox("Attempt", list(numbered), key="attempt", bind="query-params", width=160)
     one = numbered[chosen]
+    others = [str(item["number"]) for item in attempts if item["changes"]]
+    if others:
+        shown = ", ".join(others[-_MOST_NAMED:])
+        st.caption(f"Attempts that changed something: {shown}.")
     if not any(item["told"] for item in attempts):
         st.caption(_RECORD)
     if one["number"] > attempts[0]["number"]:
@@ -70,7 +80,7 @@ def _configuration(report: Report) -> None:
         if one["changes"]:
             st.html(changes(one["changes"], units, "Before", "After"))
         else:
-            st.caption("Nothing that was recorded.")
+            st.caption("Nothing of what was recorded.")
     rows = [
         (
             setting_name(item["field"], item["name"]),
@@ -116,7 +126,7 @@ def _timeouts(report: Report) -> None:
             plain(one["phase"]),
             duration(one["longest_ns"]),
             f"rank {one['rank']}",
-            plain(one["timeout"] or "none recorded"),
+            timeout_name(one["timeout"]),
             UNKNOWN if one["timeout_ns"] is None else duration(one["timeout_ns"]),
             UNKNOWN if one["ratio"] is None else percent(one["ratio"]),
             "near" if (one["ratio"] or 0.0) >= _NEAR else "",
