@@ -37,7 +37,16 @@ def add(formats: Any) -> None:
             "not tell stays unknown. Nothing leaves this machine without --ship.",
         )
         _options(parser)
-        parser.set_defaults(run=run)
+        parser.set_defaults(run=run, profile=None)
+    parser = formats.add_parser(
+        "profile",
+        help="logs whose lines a small file describes",
+        description="Read logs whose lines a profile describes: regular expressions with named "
+        "groups in a TOML file, each with an example; see docs/importing.md.",
+    )
+    parser.add_argument("profile", metavar="PROFILE", type=Path, help="The TOML file.")
+    _options(parser)
+    parser.set_defaults(run=run)
 
 
 def _options(parser: argparse.ArgumentParser) -> None:
@@ -80,6 +89,7 @@ def run(arguments: argparse.Namespace) -> int:
     from headway.cli.import_report import report_of
     from headway.cli.import_sources import Sources
     from headway.cli.log_files import log_files
+    from headway.cli.log_profiles import described
     from headway.importing.formats import rules_for
 
     zone, year = read_zone(arguments.zone), read_year(arguments.year)
@@ -95,7 +105,11 @@ def run(arguments: argparse.Namespace) -> int:
     if not name.strip():
         raise Refusal("the name of the run is empty", "give one with --run")
     bar = _Bar(readable)
-    sources = Sources(readable, rules_for(arguments.format), zone=zone, year=year, over=bar.over)
+    if arguments.profile is None:
+        formats, interval = rules_for(arguments.format), None
+    else:
+        formats, interval = described(arguments.profile, zone)
+    sources = Sources(readable, formats, zone=zone, year=year, over=bar.over, interval=interval)
     runs = sources.read(name, start)
     bar.end()
     result = {"format": arguments.format, **sources.summary(files)}

@@ -32,12 +32,14 @@ class Sources:
         zone: tzinfo,
         year: int | None,
         over: Callable[[LogFile], Iterator[str]],
+        interval: int | None = None,
     ) -> None:
         self._files = files
         self._formats = formats
         self._zone = zone
         self._year = year
         self._over = over
+        self._interval = interval
         self._readers: dict[str, LineReader] = {}
         self._documents: dict[str, tuple[str, int]] = {}
         """Format and number of lines of files that are one document, or events."""
@@ -65,7 +67,7 @@ class Sources:
             )
             self._readers[str(one.path)] = stream.reader
             sources.append(stream)
-        log = LogImport(run, self._clocks[0] if self._clocks else None)
+        log = LogImport(run, self._clocks[0] if self._clocks else None, interval=self._interval)
         for one_told in merged(sources):
             log.take(one_told.saying, one_told.moment, one_told.rank, one_told.text)
         relative = any(reader.relative for reader in self._readers.values())

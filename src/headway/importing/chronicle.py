@@ -164,8 +164,8 @@ class Chronicle:
             case JobState():
                 self._job(lane, saying, moment)
             case Published():
-                known = course.findings.published
-                course.findings.published = {**saying.figures, **known}
+                before = course.findings.published
+                course.findings.published = {**saying.figures, **before}
             case Requeued():
                 course.findings.requeued = True
             case Remark():

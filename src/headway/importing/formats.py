@@ -42,6 +42,8 @@ FORMATS = {
     )
 }
 """Formats by name: training programs first, then what stands beside any of them."""
+BESIDE = tuple(one for one in FORMATS.values() if not one.is_training)
+"""Formats of what stands beside a training program's own lines."""
 
 
 def rules_for(name: str) -> tuple[Format, ...]:
@@ -54,5 +56,4 @@ def rules_for(name: str) -> tuple[Format, ...]:
         return tuple(FORMATS.values())
     chosen = FORMATS[name]
     below = [FORMATS[one] for one in chosen.stands_on]
-    beside = [one for one in FORMATS.values() if not one.is_training and one is not chosen]
-    return (chosen, *below, *beside)
+    return (chosen, *below, *(one for one in BESIDE if one is not chosen))

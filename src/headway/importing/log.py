@@ -18,8 +18,13 @@ _LARGEST_INTERVAL = 10_000
 class LogImport:
     """Takes what the lines of a run's logs say, in the order of time."""
 
-    def __init__(self, run: str, stamps: Stamps | None = None) -> None:
-        """Begin with a run of this name; `stamps` reads those of lines taken together."""
+    def __init__(self, run: str, stamps: Stamps | None = None, interval: int | None = None) -> None:
+        """Begin with a run of this name.
+
+        `stamps` reads those of lines taken together, `interval` is that of the lines of progress,
+        where it is known.
+        """
+        self._interval = interval
         self._stamps = stamps or Stamps()
         self.name = run
         self.chronicles = [Chronicle(run)]
@@ -69,7 +74,7 @@ class LogImport:
         if held is None:
             return
         course = self.chronicles[-1].course
-        interval = interval_of(self._seen)
+        interval = self._interval or interval_of(self._seen)
         course.interval = course.findings.log_interval = interval
         for one in held:
             self._pass(*one)
