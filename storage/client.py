@@ -75,7 +75,8 @@ class CollectorClient:
         """Make a client; nothing is sent before the first question."""
         headers = {} if settings.token is None else {"Authorization": f"Bearer {settings.token}"}
         self._endpoint = settings.endpoint.rstrip("/")
-        verify: bool | ssl.SSLContext = True
+        # To read the system's authorities takes longer than a question; without TLS nobody does.
+        verify: bool | ssl.SSLContext = self._endpoint.startswith("https:")
         if settings.ca_file is not None:
             verify = _context(settings.ca_file)
         # trust_env: a proxy meant for the internet must not be asked for a loopback address.
