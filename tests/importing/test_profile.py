@@ -52,7 +52,7 @@ def test_a_profile_gives_the_ledger_of_a_log_that_nobody_knows(capsys, tmp_path)
     told = [(a["resumed"], a["first_step"], a["last_step"]) for a in run["attempt_list"]]
     assert told == [(0, 1, 30), (20, 21, 40)]
     assert run["steps"]["target"] == 500
-    assert spent(run)["rolled_back"] == pytest.approx(10)
+    assert spent(run)["rolled_back"] == pytest.approx(10, abs=1)  # stamps are whole seconds
     assert [(s["step"], s["durable"]) for s in run["log"]["checkpoint_saves"]] == [(20, True)]
     assert utc(run["as_of"]).isoformat() == "2026-12-01T08:05:20"
     assert run["log"]["last_step_seen"] == 39
