@@ -2,8 +2,9 @@
 
 import io
 import re
+import shlex
 from collections.abc import Callable, Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 import pandas as pd  # type: ignore[import-untyped]  # ships no types
@@ -67,10 +68,9 @@ def _saved(question: Mapping[str, Any]) -> None:
     st.header(question["asks"], anchor=False)
     st.caption(question["notes"])
     values = _values(question)
-    if values is None:
-        return
-    with st.expander("The statement"):
+    with st.expander("The statement, and how to ask it elsewhere"):
         st.code(question["sql"], language="sql")
+        st.code(_command(question, values), language="bash", wrap_lines=True)
         st.button("Go on from this statement", on_click=_go_on_from, args=(question["sql"], values))
     pairs = tuple(f"{one}={value}" for one, value in values.items() if value is not None)
     try:
@@ -87,6 +87,19 @@ def _saved(question: Mapping[str, Any]) -> None:
     _result(found, question["name"], question["sql"], values)
 
 
+def _command(question: Mapping[str, Any], values: Mapping[str, Any]) -> str:
+    """Return the command that asks the same in a terminal."""
+    words = ["headway", "ask", question["name"]]
+    for one in question["parameters"]:
+        value = values[one["name"]]
+        if value is None or value == one["default"]:
+            continue
+        if one["kind"] == "time":
+            value = datetime.fromtimestamp(value // 10**9, tz=UTC).isoformat()
+        words += [f"--{one['name']}", str(value)]
+    return shlex.join(words)
+
+
 def _go_on_from(statement: str, values: Mapping[str, Any]) -> None:
     """Put a statement into the editor, and the values of its parameters beside it."""
     st.session_state[_QUESTION] = _OWN
@@ -95,8 +108,8 @@ def _go_on_from(statement: str, values: Mapping[str, Any]) -> None:
         st.session_state[f"{_VALUE}{name}"] = "" if value is None else _as_text(value)
 
 
-def _values(question: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Let the reader give values to the parameters; None where one cannot be read."""
+def _values(question: Mapping[str, Any]) -> dict[str, Any]:
+    """Let the reader give values to the parameters; None is any."""
     values: dict[str, Any] = {}
     with st.container(horizontal=True, gap="small", vertical_alignment="bottom", key="parameters"):
         for one in question["parameters"]:
@@ -172,7 +185,7 @@ def _own() -> None:
         )
         names = list(dict.fromkeys(_PARAMETER.findall(st.session_state.get(_SQL) or "")))
         given = {name: _given(name) for name in names}
-        st.form_submit_button("Run", type="primary")
+        st.form_submit_button("Run")
     statement = (st.session_state.get(_SQL) or "").strip()
     if statement:
         try:
