@@ -286,6 +286,11 @@ VERBS: dict[str, Any] = {
                 name: seconds(limit)
                 for name, _, limit in (one.partition(":") for one in _names(o, "timeouts"))
             },
+            labels={
+                name: value
+                for name, _, value in (one.partition(":") for one in _names(o, "labels"))
+            }
+            or None,
         )
     ),
     "budget": _each(
