@@ -197,3 +197,25 @@ def test_the_terminal_prints_what_the_api_says(
     assert "product" in printed
     assert "HEADWAY_COLLECTOR_GPU_HOUR_PRICE" in printed
     assert found == _get(collector, "fleet", by="team", end=found["end"])
+
+
+def test_a_time_ago_is_the_window_that_the_pages_show(
+    collector: Running, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["report", "--fleet", "--since", "24h", "--endpoint", collector.address, "--json"]
+    assert cli.main(command) == 0
+    found = json.loads(capsys.readouterr().out)
+
+    assert found["start"] == _get(collector, "fleet", last=DAY)["start"]
+    assert found["groups"][0]["runs"] == 3
+
+
+def test_a_part_of_the_fleet_that_ends_before_it_begins_is_refused(
+    collector: Running, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["report", "--fleet", "--endpoint", collector.address]
+    times = ["--since", "2023-11-14T22:00:00+00:00", "--until", "2023-11-14T21:00:00+00:00"]
+    assert cli.main([*command, *times]) == 2
+    assert "newest sign of any run" in capsys.readouterr().err
+    assert cli.main([*command, "--exclude", "1h/2h"]) == 2
+    assert "one run" in capsys.readouterr().err

@@ -94,20 +94,20 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _fleet(client: "CollectorClient", arguments: argparse.Namespace) -> dict[str, Any]:
-    if not arguments.since and not arguments.until:
+    since, until = arguments.since, arguments.until
+    if not since and not until:
         return client.fleet(arguments.by)
-    newest = client.fleet()["end"]
     try:
-        start, end = (
-            None if given is None else moment(given, newest)
-            for given in (arguments.since, arguments.until)
-        )
+        if not until and (ago := -moment(since, 0)) > 0:
+            return client.fleet(arguments.by, last=ago)  # the window that the pages show
+        newest = client.fleet()["end"]
+        start, end = (None if given is None else moment(given, newest) for given in (since, until))
     except ValueError as error:
         raise Refusal(str(error)) from error
-    until = newest if end is None else end
-    if until < (start or 0):
+    last = newest if end is None else end
+    if last < (start or 0):
         raise Refusal(
-            f"the part would begin at {wording.when(start)} and end at {wording.when(until)}",
+            f"the part would begin at {wording.when(start)} and end at {wording.when(last)}",
             f"the newest sign of any run is of {wording.when(newest)}; choose them in this order",
         )
     return client.fleet(arguments.by, start=start, end=end)
