@@ -4,6 +4,7 @@ A file without a version that has the table of events is of the first release, w
 """
 
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 
 import sqlalchemy
@@ -65,10 +66,11 @@ def version(connection: Connection) -> str | None:
     return context.get_current_revision()
 
 
+@cache
 def versions() -> Sequence[str]:
     """Return every released schema, the oldest first."""
     scripts = ScriptDirectory.from_config(config())
-    return [script.revision for script in scripts.walk_revisions()][::-1]
+    return tuple(script.revision for script in scripts.walk_revisions())[::-1]
 
 
 def config() -> Config:

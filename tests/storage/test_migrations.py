@@ -147,7 +147,7 @@ def _refused_after(count: int) -> object:
 
 
 def test_every_schema_but_the_newest_has_its_file() -> None:
-    assert [path.stem.removeprefix("schema_") for path in RELEASED] == list(versions()[:-1])
+    assert [path.stem.removeprefix("schema_") for path in RELEASED] == [*versions()[:-1]]
 
 
 def test_a_file_of_a_newer_schema_is_refused_and_not_changed(tmp_path: Path) -> None:
