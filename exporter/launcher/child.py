@@ -49,8 +49,11 @@ class Child:
         environment: Mapping[str, str],
         streams: Sequence[int],
         told: Callable[[str], None],
+        heard: Callable[[bytes], None] | None = None,
     ) -> None:
         """Start it with what `streams` returned; `told` gets each line that may be a launcher's.
+
+        `heard` gets a copy of all that it writes.
 
         Raises:
             StartError: there is no such command, or it cannot be executed.
@@ -59,10 +62,10 @@ class Child:
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         before = signal.pthread_sigmask(signal.SIG_BLOCK, _WAITED)
         if len(streams) == 2 and os.path.sameopenfile(1, 2):
-            shared = Relay(1, told)
+            shared = Relay(1, told, heard)
             relays = {1: shared, 2: shared}
         else:
-            relays = {number: Relay(number, told) for number in streams}
+            relays = {number: Relay(number, told, heard) for number in streams}
         self._relays = list(dict.fromkeys(relays.values()))
         actions = [(os.POSIX_SPAWN_DUP2, relay.end, to) for to, relay in relays.items()]
         try:

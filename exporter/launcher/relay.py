@@ -32,14 +32,20 @@ class Relay:
     `told` gets each line that may be a launcher's.
     """
 
-    def __init__(self, target: int, told: Callable[[str], None]) -> None:
-        """Open the pipe or pseudo-terminal.
+    def __init__(
+        self,
+        target: int,
+        told: Callable[[str], None],
+        heard: Callable[[bytes], None] | None = None,
+    ) -> None:
+        """Open the pipe or pseudo-terminal; `heard` gets a copy of all that passes, and is quick.
 
         Raises:
             OSError: there are no descriptors or terminals left.
         """
         self._target = target
         self._lines = Lines(told)
+        self._heard = heard
         self._terminal = os.isatty(target)
         self._source, self.end = _terminal(target) if self._terminal else os.pipe()
         """`end` is what the command writes to; `started` closes it here."""
@@ -114,6 +120,8 @@ class Relay:
             self._lines.end()
             return False
         self._lines.add(chunk)
+        if self._heard is not None:
+            self._heard(chunk)
         return write_all(self._target, chunk)
 
 

@@ -18,10 +18,12 @@ from headway.exporter.ends import MARK
 from headway.exporter.launcher.channel import Channel
 from headway.exporter.launcher.child import Child, StartError, exit_status, open_streams, pause
 from headway.exporter.launcher.entering import entered
+from headway.exporter.launcher.live_log import LiveLog
 from headway.exporter.launcher.observer import Observer
 from headway.exporter.launcher.oom_log import OomLog
 from headway.exporter.launcher.shipping_thread import ShippingThread
 from headway.exporter.spooling.layout import spool_folder
+from headway.importing.rules import Format
 from headway.logs import formatter, level_of
 from headway.settings import AgentSettings
 
@@ -36,27 +38,38 @@ _LAST_LOOK = 1.0
 """Seconds within which the observer tells what is left to tell."""
 
 
-def main(settings: AgentSettings | None, command: Sequence[str]) -> int:
+Profile = tuple[Sequence[Format], int | None]
+"""Formats to read the command's output with, and the log interval, if it is known."""
+
+
+def main(
+    settings: AgentSettings | None, command: Sequence[str], profile: Profile | None = None
+) -> int:
     """Run a command under the agent; return its exit status as a shell gives it.
 
     127 stands for a command that is not there, 126 for one that cannot be executed. Without
-    settings it runs alone.
+    settings it runs alone. With a `profile` its output is read as its log.
     """
     streams = open_streams()
     try:
         if settings is not None:
-            return _watched(settings, command, streams)
+            return _watched(settings, command, streams, profile)
         return exit_status(Child(command, os.environ, streams, _ignore).wait(_ignore))
     except StartError as error:
         print(f"headway run: {error}", file=sys.stderr)
         return error.status
 
 
-def _watched(settings: AgentSettings, command: Sequence[str], streams: Sequence[int]) -> int:
+def _watched(
+    settings: AgentSettings,
+    command: Sequence[str],
+    streams: Sequence[int],
+    profile: Profile | None,
+) -> int:
     folder = spool_folder(settings.spool).absolute()
     try:
         with _log_file(folder, settings):
-            return _observed(settings, folder, command, streams)
+            return _observed(settings, folder, command, streams, profile)
     except _UnusableError as error:
         print(
             f"headway run: cannot use the spool folder {str(folder)!r}: {error}; nothing is "
@@ -67,13 +80,18 @@ def _watched(settings: AgentSettings, command: Sequence[str], streams: Sequence[
 
 
 def _observed(
-    settings: AgentSettings, folder: Path, command: Sequence[str], streams: Sequence[int]
+    settings: AgentSettings,
+    folder: Path,
+    command: Sequence[str],
+    streams: Sequence[int],
+    profile: Profile | None,
 ) -> int:
     mark = uuid.uuid4().hex
     environment = {**os.environ, "HEADWAY_SPOOL": str(folder), MARK: mark}
     try:
         channel = Channel()
         observer = Observer(folder, mark, environment, channel, OomLog(settings.kernel_log))
+        live = None if profile is None else LiveLog(folder, *profile)
         shipping = ShippingThread(settings, folder)
         shipping.claim()
         inside = entered(command, channel.writing_end)
@@ -83,7 +101,8 @@ def _observed(
         print(f"headway run: {error}; nothing is recorded", file=sys.stderr)
         return main(None, command)
     try:
-        child = Child(inside or command, environment, streams, observer.hear)
+        heard = None if live is None else live.hear
+        child = Child(inside or command, environment, streams, observer.hear, heard)
     except StartError:
         observer.close()
         shipping.release()
@@ -91,12 +110,16 @@ def _observed(
     try:
         channel.started()
         observer.start()
+        if live is not None:
+            live.start()
         shipping.start()
     except Exception:
         _log.exception("the command runs without some of its observers")
     code = child.wait(observer.signalled)
     deadline = time.monotonic() + _LONGEST_DELAY
     observer.finish(child.process_id, code, _LAST_LOOK)
+    if live is not None:
+        live.finish(code, _LAST_LOOK)
     if not shipping.finish(deadline, pause):
         # The thread may be in the middle of a request; what it left unsaid is in the spools.
         os._exit(exit_status(code))

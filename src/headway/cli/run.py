@@ -2,11 +2,15 @@
 
 import argparse
 import sys
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from headway.cli.options import add_settings, settings_of
 from headway.cli.refusal import Refusal
 from headway.settings import AgentSettings, SettingError
+
+if TYPE_CHECKING:
+    from headway.exporter.launcher.run import Profile
 
 
 def add(subparsers: Any) -> None:
@@ -23,6 +27,13 @@ def add(subparsers: Any) -> None:
     )
     add_settings(parser, AgentSettings)
     parser.add_argument(
+        "--profile",
+        metavar="NAME",
+        help="Also read what the command writes as its log, for a training that records nothing: "
+        "a format of `headway import` such as megatron, auto for any, or the TOML file of a "
+        "profile.",
+    )
+    parser.add_argument(
         "words",
         nargs=argparse.REMAINDER,
         metavar="COMMAND",
@@ -37,6 +48,7 @@ def run(arguments: argparse.Namespace) -> int:
     command = words[1:] if words[:1] == ["--"] else words
     if not command:
         raise Refusal("no command to run", "name it after `--`: headway run -- torchrun train.py")
+    profile = None if arguments.profile is None else _profile(arguments.profile)
     settings_of(AgentSettings, arguments, environment={})  # what was typed has to be right
     settings: AgentSettings | None = None
     try:
@@ -46,4 +58,20 @@ def run(arguments: argparse.Namespace) -> int:
         print(f"headway run: {error}; nothing is recorded", file=sys.stderr)
     from headway.exporter.launcher.run import main
 
-    return main(settings, command)
+    return main(settings, command, profile)
+
+
+def _profile(name: str) -> "Profile":
+    """Return what to read the command's output with."""
+    from headway.cli.log_profiles import described
+    from headway.importing.formats import rules_for
+    from headway.importing.names import TITLES
+
+    if name in TITLES:
+        return rules_for(name), None
+    if name.endswith(".toml"):
+        return described(Path(name))
+    raise Refusal(
+        f"there is no profile {name!r}",
+        f"choose one of: {', '.join(TITLES)}; or name a TOML file",
+    )

@@ -62,8 +62,9 @@ _LONGEST = 30 * 86_400 * SECOND
 class Chronicle:
     """One run as its log tells it."""
 
-    def __init__(self, run: str) -> None:
-        self.course = Course(run)
+    def __init__(self, run: str, scope: str = "") -> None:
+        """Begin; `scope` tells the attempts of this log apart from those of others of the run."""
+        self.course = Course(run, scope)
         self._saves = Saves(self.course)
         self._launcher = LauncherNews(self.course)
         self._pulses: list[int] = []

@@ -49,9 +49,9 @@ class Attempt:
 class Course:
     """One run as far as its log was read."""
 
-    def __init__(self, run: str) -> None:
+    def __init__(self, run: str, scope: str = "") -> None:
         self.run = run
-        self.journal = Journal(run)
+        self.journal = Journal(run, scope)
         self.findings = Findings()
         self.lanes: dict[int | None, Lane] = {}
         self.attempts: list[Attempt] = []

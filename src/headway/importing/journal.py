@@ -36,8 +36,10 @@ class _Row:
 class Journal:
     """Collects the events of one run; times are ns."""
 
-    def __init__(self, run: str) -> None:
+    def __init__(self, run: str, scope: str = "") -> None:
+        """Begin; `scope` tells the attempts apart from those of other logs of the run."""
         self.run = run
+        self._scope = scope
         self.envelopes: list[Envelope] = []
         self.shift: int | None = None
         """What was added to the times of the lines before the first stamp; None before it."""
@@ -81,7 +83,7 @@ class Journal:
 
     def attempt_id(self, number: int) -> str:
         """Return the identity of an attempt by its number in the log."""
-        return digest(self.run, number, digits=_ATTEMPT_DIGITS)
+        return digest(self.run, self._scope, number, digits=_ATTEMPT_DIGITS)
 
     def _write(self, row: _Row) -> None:
         time = min(max(row.time, 0), _LATEST)

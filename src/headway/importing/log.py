@@ -18,16 +18,27 @@ _LARGEST_INTERVAL = 10_000
 class LogImport:
     """Takes what the lines of a run's logs say, in the order of time."""
 
-    def __init__(self, run: str, stamps: Stamps | None = None, interval: int | None = None) -> None:
+    def __init__(
+        self,
+        run: str,
+        stamps: Stamps | None = None,
+        interval: int | None = None,
+        *,
+        scope: str = "",
+        look_ahead: int = _LOOK_AHEAD,
+    ) -> None:
         """Begin with a run of this name.
 
         `stamps` reads those of lines taken together, `interval` is that of the lines of progress,
-        where it is known.
+        where it is known. `scope` tells the attempts apart from those of other logs of the run,
+        `look_ahead` lines of progress are seen before the interval is decided on.
         """
+        self._scope = scope
+        self._look_ahead = look_ahead
         self._interval = interval
         self._stamps = stamps or Stamps()
         self.name = run
-        self.chronicles = [Chronicle(run)]
+        self.chronicles = [Chronicle(run, scope)]
         self._held: list[tuple[Saying, Moment | None, int | None, str]] | None = []
         self._seen: list[int] = []
         self._current = self.chronicles[0]
@@ -52,7 +63,7 @@ class LogImport:
         if isinstance(saying, StepLine) and not saying.redrawn:
             self._seen.append(saying.step)
         told = isinstance(saying, Configured) and saying.name == "log_interval"
-        if told or len(self._seen) >= _LOOK_AHEAD or len(self._held) >= _MOST_HELD:
+        if told or len(self._seen) >= self._look_ahead or len(self._held) >= _MOST_HELD:
             self._release()
 
     def _run(self, run: StepRun, rank: int | None) -> None:
@@ -86,7 +97,7 @@ class LogImport:
         newest = self._current
         if newest.starts_anew(saying):
             number = len(self.chronicles) + 1
-            other = Chronicle(f"{self.name}-{number}")
+            other = Chronicle(f"{self.name}-{number}", self._scope)
             interval = newest.course.interval
             other.course.interval = other.course.findings.log_interval = interval
             self.chronicles.append(other)
@@ -99,7 +110,7 @@ class LogImport:
         if known is None:
             known = self.chronicles[0]
             if self._named:
-                known = Chronicle(f"{self.name}-{name}")
+                known = Chronicle(f"{self.name}-{name}", self._scope)
                 known.course.interval = self.chronicles[0].course.interval
                 self.chronicles.append(known)
             self._named[name] = known
