@@ -42,6 +42,7 @@ from headway.events import (
     Heartbeat,
     Note,
     PhaseBegan,
+    PhaseEnded,
     RunConfigured,
     RunStarted,
     StepsSummary,
@@ -180,7 +181,7 @@ def test_what_would_grow_a_lot_is_not_built() -> None:
     values = AnyValue(array_value=ArrayValue(values=[AnyValue()] * MOST_NESTED))
     message = request([record(1, Note(text="x")), record(2, Note(text="y"))])
     big = message.resource_logs[0].scope_logs[0].log_records[0]
-    big.attributes[-1].value.CopyFrom(values)
+    next(one for one in big.attributes if one.key == "text").value.CopyFrom(values)
     decoded = decode(message.SerializeToString())
     assert decoded.envelopes == [record(2, Note(text="y"))]
     assert "text must be str, got a list or map of more than" in decoded.quarantined[0].reason
@@ -355,8 +356,16 @@ def test_one_damaged_record_among_others_is_read_as_protobuf_reads_it(
 
 
 def test_many_records_of_one_kind_stay_together_as_columns() -> None:
-    sent = [record(number, Heartbeat(last_step=number)) for number in range(1000, 1100)]
-    (block,) = decode(body(sent)).parts
+    sent = [
+        record(number, PhaseEnded(phase="evaluation", duration=number))
+        for number in range(1000, 1100)
+    ]
+    message = request(sent)
+    records = message.resource_logs[0].scope_logs[0].log_records
+    for group in message.resource_logs[1:]:
+        records.extend(group.scope_logs[0].log_records)
+    del message.resource_logs[1:]
+    (block,) = decode(message.SerializeToString()).parts
     assert isinstance(block, Block)
     assert block.envelopes() == sent
 
