@@ -52,7 +52,7 @@ STYLE = f"""<style>
 .hw-age.hw-stale {{ opacity: 1; font-weight: 600; }}
 .hw-age.hw-stale::before {{ background: {WARNING}; }}
 .hw-foot {{ font-size: 0.85rem; opacity: 0.78; margin: 1.5rem 0 0; }}
-.hw-table td.hw-wide a {{ max-width: 32rem; }}
+.hw-table td.hw-wide a {{ max-width: 26rem; }}
 .hw-table small {{ opacity: 0.78; }}
 .st-key-stats-fleet > div {{ flex-basis: max(11rem, 22%) !important; }}
 .hw-links {{ font-size: 0.9rem; margin: 0; }}
@@ -206,7 +206,8 @@ def foot(text: str) -> str:
 
 def notice(sentence: str, next_step: str) -> str:
     """Return what is missing and what to do about it."""
-    words = sentence[:1].upper() + sentence[1:]  # the collector's go on after "headway: "
+    # the collector's go on after "headway: " and end without a full stop
+    words = sentence[:1].upper() + sentence[1:].removesuffix(".") + "."
     return (
         f'<div class="hw-notice" role="status"><p><b>{escape(words)}</b></p>'
         f"<p>{escape(next_step)}</p></div>"

@@ -2,7 +2,7 @@
 
 import functools
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, tzinfo
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -10,7 +10,7 @@ import streamlit as st
 
 from headway.dashboard import answers, markup, source
 from headway.dashboard.palette import LOOKS, Look
-from headway.storage.client import CollectorError
+from headway.storage.client import CollectorError, UnknownIncident, UnknownNode, UnknownRun
 from headway.wording import duration, when
 
 NO_RUN = "No run has been seen yet."
@@ -21,6 +21,12 @@ START_ONE = (
 LOOKS_AGAIN = "This page looks again by itself."
 
 _SECOND = 1_000_000_000
+_ELSEWHERE: Mapping[type[CollectorError], str] = {
+    UnknownRun: "Open the Fleet page for the runs that are known; the agent may still hold it.",
+    UnknownIncident: "Open the Incidents page for those that are known.",
+    UnknownNode: "Open the Hardware page for the nodes that are known.",
+}
+"""What to do on these pages where the collector's words are for a terminal."""
 
 
 def zone() -> tzinfo:
@@ -72,8 +78,7 @@ def refreshed(draw: Callable[[], None], *, live: bool = True) -> None:
             try:
                 draw()
             except CollectorError as error:
-                missing(error.sentence, error.next_step)
-                st.caption(LOOKS_AGAIN)
+                _failed(error)
         with above:
             _age(found, live)
 
@@ -103,6 +108,12 @@ def _whole(ns: int) -> int:
     return max(0, ns) // _SECOND * _SECOND
 
 
+def _failed(error: CollectorError) -> None:
+    """Say why there is nothing to show, and what to do about it here."""
+    missing(error.sentence, _ELSEWHERE.get(type(error), error.next_step))
+    st.caption(LOOKS_AGAIN)
+
+
 def _until_answered(error: CollectorError) -> None:
     """Say what is missing, and draw the whole page again at every refresh."""
     shown = False
@@ -112,8 +123,7 @@ def _until_answered(error: CollectorError) -> None:
         if shown:
             st.rerun()
         shown = True
-        missing(error.sentence, error.next_step)
-        st.caption(LOOKS_AGAIN)
+        _failed(error)
 
     st.fragment(look, run_every=source.refresh_interval())()
 

@@ -66,7 +66,7 @@ def test_the_menu_leads_to_every_page_without_a_complaint_or_a_request_elsewhere
 
 def test_three_clicks_lead_from_the_fleet_to_the_first_fault(page: Page, address: str) -> None:
     page.goto(address)
-    page.get_by_text("All time", exact=True).click(timeout=PATIENCE)
+    page.get_by_role("radio", name=re.compile("all time", re.IGNORECASE)).click(timeout=PATIENCE)
     page.locator('a[href^="incident?incident="]').first.click(timeout=PATIENCE)
 
     expect(page.get_by_role("heading", level=1, name="Incident")).to_be_visible(timeout=PATIENCE)
@@ -111,14 +111,15 @@ def test_a_run_that_is_not_there_is_said_so_with_the_next_step(page: Page, addre
 
 def test_an_answer_is_downloaded_as_it_is_shown(page: Page, address: str, tmp_path: Path) -> None:
     page.goto(f"{address}/explore?question=own&sql=SELECT%20run_name%20FROM%20v_runs")
-    button = page.get_by_role("button", name=re.compile("CSV"))
+    button = page.get_by_role("button", name="Download CSV", exact=True)
     with page.expect_download(timeout=PATIENCE) as waiting:
         button.click(timeout=PATIENCE)
     file = tmp_path / "answer.csv"
     waiting.value.save_as(file)
 
     rows = list(csv.DictReader(io.StringIO(file.read_text(encoding="utf-8-sig"))))
-    assert len(rows) == SMALL.runs
+    # the views of live runs are written within a minute
+    assert SMALL.runs - SMALL.live <= len(rows) <= SMALL.runs
     assert {"llama-70b-pretrain"} <= {row["run_name"] for row in rows}
 
 
@@ -138,7 +139,7 @@ def test_the_keyboard_reaches_the_menu_and_the_meaning_of_numbers(page: Page, ad
     for _ in range(40):
         page.keyboard.press("Tab")
         reached.append(page.evaluate("document.activeElement.textContent"))
-        if "What these numbers mean" in reached[-1]:
+        if reached[-1].startswith("What these numbers mean"):
             break
 
     assert {"Fleet", "Incidents", "Health"} <= set(reached)
