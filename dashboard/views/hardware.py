@@ -1,6 +1,6 @@
 """The Hardware page: which nodes and GPUs fail, what their faults ask for, what cannot be seen."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import streamlit as st
@@ -8,7 +8,7 @@ import streamlit as st
 from headway.dashboard import fleet_rows, markup, numbers, source
 from headway.dashboard import hardware_rows as rows
 from headway.dashboard.figures import hardware as figures
-from headway.dashboard.views import reader, window
+from headway.dashboard.views import notes, reader, window
 from headway.dashboard.views.plots import plot
 from headway.dashboard.views.window import Window
 from headway.wording import UNKNOWN, count, counted, when
@@ -161,11 +161,22 @@ def _states(found: Mapping[str, Any], query: str) -> None:
         query,
         key="states",
     )
-    states = found["gpu_states"]
+    told = [one for one in found["gpu_states"] if one["state"] != "healthy"]
+    _state_table(told)
+    healthy = found["gpu_states"][len(told) :]
+    if healthy:
+        with st.expander(counted(len(healthy), "node") + " with healthy GPUs"):
+            _state_table(healthy)
+
+
+def _state_table(states: Sequence[Mapping[str, Any]]) -> None:
+    if not states:
+        st.caption("No node tells of an unhealthy GPU, and the GPUs of all are seen.")
+        return
     body = [rows.state_row(one, reader.zone()) for one in states[:_MOST_STATES]]
     st.html(markup.table("State of GPUs", rows.STATE_COLUMNS, body, wide=(4, 5)))
     if len(states) > len(body):
-        st.caption(f"{count(len(body))} of {counted(len(states), 'node')}, the worst first.")
+        st.caption(f"{count(len(body))} of {counted(len(states), 'node')}.")
 
 
 def _one(node: str) -> None:
@@ -201,6 +212,7 @@ def _one(node: str) -> None:
         )
         for command in found["cordon"]:
             st.code(command, language="bash", wrap_lines=True)
+    notes.show("node", node)
 
 
 def _incidents(node: str) -> None:
@@ -214,7 +226,7 @@ def _incidents(node: str) -> None:
         )
         for one in known
     ]
-    st.html(markup.table("Incidents", ("Incident", "Run", "State", "Opened"), body))
+    st.html(markup.table("Incidents", ("Incident", "Run", "State", "Opened"), body, wide=(0,)))
 
 
 def _stays(found: Mapping[str, Any], query: str) -> None:

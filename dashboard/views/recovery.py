@@ -11,7 +11,8 @@ from headway.dashboard.figures import recoveries as figures
 from headway.dashboard.views import reader, window
 from headway.dashboard.views.plots import plot
 from headway.dashboard.views.window import Window
-from headway.wording import UNKNOWN, count, counted, duration, percent
+from headway.events import CAUSES
+from headway.wording import UNKNOWN, count, counted, duration, percent, plain
 
 _BY: Mapping[str, str] = {"cause": "by_cause", "layer": "by_layer"}
 _RATE = (
@@ -27,6 +28,13 @@ def page() -> None:
     """Draw the page and keep it fresh."""
     st.title("Recovery")
     meant = window.chosen("30 days")
+    with st.container(horizontal=True, gap="small", vertical_alignment="bottom", key="of"):
+        by, cause = _choices()
+    reader.refreshed(lambda: _show(meant, by, cause))
+
+
+def _choices() -> tuple[str, str | None]:
+    """Show the controls and return by what to group, and the only cause that is meant."""
     by = st.segmented_control(
         "Group by",
         list(_BY),
@@ -35,18 +43,23 @@ def page() -> None:
         key="group",
         bind="query-params",
     )
-    reader.refreshed(lambda: _show(meant, by or "cause"))
+    cause = st.selectbox(
+        "Cause", [window.ANY, *map(plain, CAUSES)], key="cause", bind="query-params", width=200
+    )
+    named = {plain(name): name for name in CAUSES}
+    return by or "cause", named.get(cause or "")
 
 
-def _show(meant: Window, by: str) -> None:
-    found = source.answer("recovery", **meant.asked)
+def _show(meant: Window, by: str, cause: str | None) -> None:
+    asked = {**meant.asked, "cause": cause}
+    found = source.answer("recovery", **asked)
     if not found["incidents"]:
         reader.missing(
-            f"No incident opened in this time ({meant.name}).",
-            "Choose a longer time. Runs and their goodput are on the Fleet page.",
+            f"No such incident opened in this time ({meant.name}).",
+            "Choose a longer time or any cause. Runs and their goodput are on the Fleet page.",
         )
         return
-    query, groups = source.query("recovery", **meant.asked), found[_BY[by]]
+    query, groups = source.query("recovery", **asked), found[_BY[by]]
     st.html(markup.lead(rows.headline(found)))
     st.caption(f"{meant.words(found)}, by when incidents opened.")
     _stats(found, query)

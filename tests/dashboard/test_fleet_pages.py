@@ -218,6 +218,17 @@ def test_recovery_shows_the_rates_of_the_api_with_their_counts(
     assert "too few to compare" in " ".join(one.value for one in at.caption)
 
 
+def test_recovery_of_one_cause_is_chosen_in_the_address(
+    collector: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at = _open(collector, _recovery, monkeypatch, window="all time", cause="GPU fault")
+    found = _ask(collector, "recovery", cause="gpu_fault")
+
+    shown = {metric.label: metric.delta for metric in at.metric}
+    assert found["incidents"] == 1
+    assert shown["Open"] == "of 1 incident"
+
+
 def test_recovery_of_a_time_without_an_incident_says_what_to_do(
     collector: Running, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -225,7 +236,7 @@ def test_recovery_of_a_time_without_an_incident_says_what_to_do(
     with running(tmp_path / "events.duckdb", events) as calm:
         at = _open(calm, _recovery, monkeypatch)
 
-    assert "No incident opened in this time" in _text(at)
+    assert "No such incident opened in this time" in _text(at)
     assert "Choose a longer time" in _text(at)
 
 
@@ -292,7 +303,7 @@ def test_a_run_in_its_first_second_is_drawn_on_every_page(
     ("page", "sentence"),
     [
         (_fleet, "No run has been seen yet."),
-        (_recovery, "No incident opened in this time"),
+        (_recovery, "No such incident opened in this time"),
         (_hardware, "No node has been heard yet."),
     ],
 )

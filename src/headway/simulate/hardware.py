@@ -13,6 +13,8 @@ _PRODUCTS = {"fra": "NVIDIA H200", "iow": "NVIDIA H100 80GB HBM3", "osa": "NVIDI
 _GIB = 2**30
 _OWN = (13, 31, 43, 63, 94)
 """Xids that strike without ending a run: of the program, or of memory that mended itself."""
+_SILENT = 13
+"""Of so many nodes one tells nothing of its checks."""
 _WORDS = {
     13: "Graphics SM Warp Exception on (GPC 1, TPC 3, SM 0): Out Of Range Address",
     31: "MMU Fault: ENGINE GRAPHICS faulted @ 0x7f1c_2a000000. Fault is of type FAULT_PDE",
@@ -78,14 +80,13 @@ def hardware(
         told.append((time, node, xid(random.choice(_OWN), node, random.randrange(GPUS))))
     struck = {(node, index) for _, node, index, _ in faults}
     for place, node in enumerate(nodes):
-        told += [(start + GPUS, node, check) for check in _checks(place)]
         told += [
             (now - 2 * MINUTE + index, node, _sample(random, node, index, (node, index) in struck))
             for index in range(GPUS)
         ]
-        told += _said_of_itself(
-            random, node, now, any(struck_node == node for struck_node, _ in struck)
-        )
+        broke = any(struck_node == node for struck_node, _ in struck)
+        said = _said_of_itself(random, node, now, broke)
+        told += said if place % _SILENT else said[:1]
     return _enveloped(told, start)
 
 
@@ -94,14 +95,18 @@ def _said_of_itself(
 ) -> list[tuple[int, str, Event]]:
     """Say how the node's checks ended and how far its clock is off; a few checks fail."""
     offset = random.randrange(-4_000_000, 4_000_000)
+    log = Health(check="kernel_log", state="healthy", detail="reads /dev/kmsg")
     if struck and random.random() < 0.5:
         gpu = Health(check="gpu", state="unhealthy", detail="GPU 3: row remapping failed")
+    elif random.random() < 0.1:
+        gpu = Health(check="gpu", state="disabled", detail="no permission for /dev/nvidia0")
+        log = Health(check="kernel_log", state="disabled", detail="/dev/kmsg: not permitted")
     else:
-        gpu = Health(check="gpu", state="healthy")
+        gpu = Health(check="gpu", state="healthy", detail=f"{GPUS} GPUs")
     return [
         (now - 90 * SECOND, node, Clock(offset=offset, error=400_000)),
         (now - 80 * SECOND, node, gpu),
-        (now - 70 * SECOND, node, Health(check="kernel_log", state="healthy")),
+        (now - 70 * SECOND, node, log),
     ]
 
 
@@ -117,23 +122,6 @@ def _present(node: str) -> list[GpuPresent]:
             driver="580.95.05",
         )
         for index in range(GPUS)
-    ]
-
-
-def _checks(place: int) -> list[Health]:
-    """Return what a node says of its checks; of each eight one cannot see, and one says nothing."""
-    if place % 8 == 7:
-        return []
-    if place % 8 == 3:
-        blind = "no permission for /dev/nvidia0"
-        closed = "/dev/kmsg: not permitted"
-        return [
-            Health(check="gpu", state="disabled", detail=blind),
-            Health(check="kernel_log", state="disabled", detail=closed),
-        ]
-    return [
-        Health(check="gpu", state="healthy", detail=f"{GPUS} GPUs"),
-        Health(check="kernel_log", state="healthy", detail="reads /dev/kmsg"),
     ]
 
 
