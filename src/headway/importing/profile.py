@@ -46,7 +46,7 @@ from headway.importing.stamps import SECOND, clock_reading
 
 _UNITS = {"ns": 1, "us": 1_000, "ms": 10**6, "s": SECOND, "min": 60 * SECOND, "h": 3600 * SECOND}
 _GROUPS = {
-    "step": ("step", "target", "duration", "elapsed", "loss", "samples", "rank"),
+    "step": ("step", "target", "duration", "elapsed", "loss", "samples"),
     "started": (),
     "save_started": ("step",),
     "save_finished": ("step", "duration"),
