@@ -67,7 +67,7 @@ def _chosen() -> tuple[str, dict[str, str | None]]:
             format_func=lambda name: name if name == window.ANY else rows.cause(name),
             key="cause",
             bind="query-params",
-            width=200,
+            width=165,
         )
         nodes = [one["node"] for one in source.answer("nodes")["nodes"]]
         node = st.selectbox(
@@ -78,7 +78,7 @@ def _chosen() -> tuple[str, dict[str, str | None]]:
             bind="query-params",
             accept_new_options=True,
             placeholder="any",
-            width=200,
+            width=165,
         )
     return view or "groups", {
         "state": None if state in (None, "all") else state,

@@ -14,6 +14,7 @@ from headway.storage.client import CollectorError
 from headway.wording import remark, when
 
 _AUTHOR = "author"
+_TITLES = {"configuration": "Notes on these settings"}
 ADMIN = "admin"
 NO_SCOPE = (
     "This dashboard may only read: its token lacks the scope admin, so nothing can be recorded "
@@ -25,7 +26,7 @@ def show(about: str, subject: str) -> None:
     """Show the notes and labels of a run, a node or an attempt's configuration, and the form."""
     found = source.answer("notes", about=about, subject=subject, limit=100)
     numbers.heading(
-        "Notes",
+        _TITLES.get(about, "Notes"),
         "What people wrote about it. Nothing is changed or taken back; a label can be removed.",
         source.query("notes", about=about, subject=subject),
         key=f"notes-{about}",

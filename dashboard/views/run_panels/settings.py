@@ -8,6 +8,7 @@ import streamlit as st
 from headway.dashboard import markup, numbers, source
 from headway.dashboard.figures.style import Report
 from headway.dashboard.source import RunData
+from headway.dashboard.views import notes
 from headway.wording import UNKNOWN, count, duration, percent, plain
 
 _NEAR = 0.8
@@ -92,6 +93,7 @@ def _configuration(report: Report) -> None:
         st.html(markup.table("Settings", ("Setting", "Value"), rows, wide=(1,), narrow=True))
         if len(one["settings"]) > len(rows):
             st.caption(f"The first {len(rows)} of {count(len(one['settings']))}.")
+    notes.show("configuration", one["attempt"])
 
 
 def changes(
