@@ -23,7 +23,7 @@ _LOG = logging.getLogger(__name__)
 OPEN_PATHS = ("/healthz", "/readyz")
 """What everybody may ask."""
 _FOR_ANY_TOKEN = ("/api/v1/clock", "/api/v1/access")
-_READ_BY_POST = ("/api/v1/sql",)
+_READ_BY_POST = ("/api/v1/sql", "/api/v1/alerts/route")
 _READING_METHODS = ("GET", "HEAD", "OPTIONS")
 
 

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from headway.dashboard.views import (
+    alerts,
     explore,
     fleet,
     hardware,
@@ -32,6 +33,7 @@ PAGES = (
     Page(title="Incident", path="incident", draw=incident.page, listed=False),
     Page(title="Recovery", path="recovery", draw=recovery.page),
     Page(title="Hardware", path="hardware", draw=hardware.page),
+    Page(title="Alerts", path="alerts", draw=alerts.page),
     Page(title="Explore", path="explore", draw=explore.page),
     Page(title="Health", path="health", draw=health.page),
 )

@@ -58,6 +58,7 @@ def shots(endpoint: str) -> Iterator[Shot]:
     yield Shot(name="recovery", path="/recovery")
     yield Shot(name="hardware", path="/hardware")
     yield Shot(name="hardware-node", path=_address("hardware", node=nodes[0]["node"]))
+    yield Shot(name="alerts", path="/alerts")
     yield Shot(name="explore", path="/explore")
     yield Shot(name="explore-weeks", path=_address("explore", question="week-against-week"))
     own = "SELECT layer, cause, incident FROM v_incidents"
