@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 from headway.collector import schemas
 from headway.collector.endpoint import Answer, Asked, Endpoint, NotKnown
+from headway.collector.paging import MOST
 from headway.collector.schemas import list_of, object_of
 from headway.collector.service import Service
 
@@ -13,6 +14,10 @@ from headway.collector.service import Service
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AllNodes:
     """A question about every node."""
+
+    limit: Annotated[
+        int | None, Asked(sentence="Only so many, those that fail most.", lowest=1, highest=MOST)
+    ] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +30,12 @@ class OneNode:
 def nodes(service: Service, asked: AllNodes) -> Answer:
     """Every node, the one that fails most first, and the rate of the fleet."""
     histories = service.node_histories
-    return Answer(content=histories.all, version=histories.version)
+
+    def content() -> dict[str, Any]:
+        found = histories.all()
+        return {**found, "nodes": found["nodes"][: asked.limit]}
+
+    return Answer(content=content, version=histories.version)
 
 
 def node(service: Service, asked: OneNode) -> Answer:
@@ -49,7 +59,12 @@ ENDPOINTS = (
         method=HTTPMethod.GET,
         path="/api/v1/nodes",
         handler=nodes,
-        result=object_of(nodes=list_of(schemas.NODE), fleet=schemas.NODE_RATE),
+        result=object_of(
+            nodes=list_of(schemas.NODE),
+            of=schemas.INTEGER,
+            repeats=schemas.INTEGER,
+            fleet=schemas.NODE_RATE,
+        ),
     ),
     Endpoint(
         method=HTTPMethod.GET,

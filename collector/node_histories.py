@@ -88,6 +88,8 @@ class NodeHistories:
         exposure = sum(one.rate.node_days for one in found)
         return {
             "nodes": [_node(one) for one in worst_first(found)],
+            "of": len(found),
+            "repeats": sum(one.repeats for one in found),
             "fleet": _rate(rate_of(failures, round(exposure * NS_PER_DAY))),
         }
 

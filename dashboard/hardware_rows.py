@@ -65,12 +65,10 @@ def headline(found: Mapping[str, Any], nodes: Mapping[str, Any]) -> str:
     text = (
         f"{counted(found['nodes'], 'node')}, {counted(failures, 'failure')} while runs were there"
     )
-    repeats = [one for one in nodes["nodes"] if one["repeats"]]
-    if repeats:
-        share = sum(one["per_1000_node_days"]["failures"] for one in repeats)
+    if nodes["repeats"]:
         text += (
-            f", {count(share)} of them on {counted(len(repeats), 'node')} that failed more than "
-            f"once; {repeats[0]['node']} is the worst"
+            f"; {counted(nodes['repeats'], 'node')} failed more than once, "
+            f"{nodes['nodes'][0]['node']} surely the most often"
         )
     unseen = states(found)["disabled"] + states(found)["unknown"]
     return f"{text}." + (

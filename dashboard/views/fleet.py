@@ -252,17 +252,18 @@ def _worst_nodes() -> None:
         "Worst nodes",
         "Nodes that failed at least twice, by the rate that they surely have: the lower end of the "
         "exact 95 % interval of a Poisson count (Garwood 1936), over all time.",
-        source.query("nodes"),
+        source.query("nodes", limit=_MOST_NODES),
         key="nodes",
     )
-    found = source.answer("nodes")
+    found = source.answer("nodes", limit=_MOST_NODES)
     failed = [one for one in found["nodes"] if one["repeats"]]
     if not failed:
         st.caption("No node has failed twice.")
         return
-    body = [rows.node_row(one, reader.zone()) for one in failed[:_MOST_NODES]]
+    body = [rows.node_row(one, reader.zone()) for one in failed]
     st.html(markup.table("Worst nodes", rows.NODE_COLUMNS, body))
     fleet = found["fleet"]
-    more = "" if len(failed) <= _MOST_NODES else f"{len(failed) - _MOST_NODES} more failed twice. "
+    left = found["repeats"] - len(failed)
+    more = f"{count(left)} more failed at least twice. " if left else ""
     st.caption(f"{more}All nodes: {rows.rate(fleet)} failures per 1,000 node-days.")
     st.html(markup.links("", [markup.link(markup.address("hardware"), "All hardware")]))

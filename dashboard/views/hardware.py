@@ -27,10 +27,10 @@ _SEEN = (
 def page() -> None:
     """Draw the page and keep it fresh; the address may name one node."""
     st.title("Hardware")
-    known = [one["node"] for one in source.answer("nodes")["nodes"]]
+    known = sorted(one["node"] for one in source.answer("hardware")["gpu_states"])
     if not known:
         reader.wait(
-            lambda: bool(source.answer("nodes")["nodes"]),
+            lambda: bool(source.answer("hardware")["gpu_states"]),
             "No node has been heard yet.",
             "Start `headway agent` on the nodes, or a run.",
         )
@@ -50,7 +50,8 @@ def page() -> None:
 
 def _show(meant: Window) -> None:
     asked = {"last": meant.length}
-    found, nodes = source.answer("hardware", **asked), source.answer("nodes")
+    found = source.answer("hardware", **asked)
+    nodes = source.answer("nodes", limit=_MOST_OFFENDERS)
     query = source.query("hardware", **asked)
     st.html(markup.lead(rows.headline(found, nodes)))
     st.caption(_SEEN)
@@ -68,15 +69,15 @@ def _stats(found: Mapping[str, Any], nodes: Mapping[str, Any], query: str) -> No
             "Nodes",
             count(found["nodes"]),
             definition="Nodes on which a run had ranks, or whose agent told of itself.",
-            query=source.query("nodes"),
-            delta=counted(sum(one["repeats"] for one in nodes["nodes"]), "repeat offender"),
+            query=source.query("nodes", limit=_MOST_OFFENDERS),
+            delta=counted(nodes["repeats"], "repeat offender"),
         )
         row.number(
             "Failures per 1,000 node-days",
             UNKNOWN if fleet["rate"] is None else f"{fleet['rate']:,.1f}",
             definition="Failures while a run was there, over the time that runs were there, over "
             "all time; with the exact 95 % interval of a Poisson count (Garwood 1936).",
-            query=source.query("nodes"),
+            query=source.query("nodes", limit=_MOST_OFFENDERS),
             delta=None
             if fleet["rate"] is None
             else f"{fleet['low']:,.1f} to {fleet['high']:,.1f}; "
@@ -124,17 +125,17 @@ def _offenders(nodes: Mapping[str, Any]) -> None:
         "Nodes that failed at least twice, over all time, by the lower end of the exact 95 % "
         "interval of a Poisson count (Garwood 1936): so one failure in a day does not outrank "
         "eight in a year.",
-        source.query("nodes"),
+        source.query("nodes", limit=_MOST_OFFENDERS),
         key="offenders",
     )
     failed = [one for one in nodes["nodes"] if one["repeats"]]
     if not failed:
         st.caption("No node has failed twice.")
         return
-    body = [fleet_rows.node_row(one, reader.zone()) for one in failed[:_MOST_OFFENDERS]]
+    body = [fleet_rows.node_row(one, reader.zone()) for one in failed]
     st.html(markup.table("Repeat offenders", fleet_rows.NODE_COLUMNS, body))
-    if len(failed) > len(body):
-        st.caption(f"{count(len(body))} of {count(len(failed))}.")
+    if nodes["repeats"] > len(body):
+        st.caption(f"{count(len(body))} of {count(nodes['repeats'])}.")
 
 
 def _faults(found: Mapping[str, Any], query: str) -> None:

@@ -219,3 +219,11 @@ def test_a_part_of_the_fleet_that_ends_before_it_begins_is_refused(
     assert "newest sign of any run" in capsys.readouterr().err
     assert cli.main([*command, "--exclude", "1h/2h"]) == 2
     assert "one run" in capsys.readouterr().err
+
+
+def test_the_worst_nodes_can_be_asked_for_alone(collector: Running) -> None:
+    whole, worst = _get(collector, "nodes"), _get(collector, "nodes", limit=1)
+
+    assert worst["nodes"] == whole["nodes"][:1]
+    assert (worst["of"], worst["repeats"]) == (len(whole["nodes"]), 0)
+    assert worst["fleet"] == whole["fleet"]

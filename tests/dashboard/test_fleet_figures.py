@@ -249,7 +249,7 @@ def test_gpus_of_which_nobody_tells_are_neither_counted_healthy_nor_hidden() -> 
         "nodes": 3,
         "gpu_states": [{"state": "disabled"}, {"state": "unknown"}, {"state": "healthy"}],
     }
-    nodes = {"nodes": [], "fleet": {"failures": 0}}
+    nodes = {"nodes": [], "repeats": 0, "fleet": {"failures": 0}}
 
     said = hardware_rows.headline(found, nodes)
 

@@ -3,6 +3,7 @@
 What nobody told is unknown here, never healthy.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -46,10 +47,7 @@ def heatmap(known: Sequence[NodeHistory], span: Span, most: int) -> dict[str, An
     shown = worst_first(one for one in known if _was_seen(one, span))
     return {
         "days": days,
-        "nodes": [
-            {"node": one.node, "failures": [_cell(one, Span(day, day + DAY)) for day in days]}
-            for one in shown[:most]
-        ],
+        "nodes": [{"node": one.node, "failures": _by_day(one, days)} for one in shown[:most]],
         "left_out": max(len(shown) - most, 0),
     }
 
@@ -102,10 +100,14 @@ def _was_seen(one: NodeHistory, span: Span) -> bool:
     )
 
 
-def _cell(one: NodeHistory, day: Span) -> int | None:
-    failures = sum(map(day.holds, one.failure_times))
-    there = any(day.meets(start, end) for start, end in one.presence)
-    return failures if there or failures else None
+def _by_day(one: NodeHistory, days: Sequence[int]) -> list[int | None]:
+    there = {
+        day
+        for start, end in one.presence
+        for day in range(start // DAY * DAY, max(end, start + 1), DAY)
+    }
+    failures = Counter(time // DAY * DAY for time in one.failure_times)
+    return [failures[day] if day in there or day in failures else None for day in days]
 
 
 def _fault(row: _Row) -> dict[str, Any]:
