@@ -15,6 +15,7 @@ from typing import Any
 import httpx
 import pytest
 
+from headway.cli import main
 from headway.grafana.boards import BOARDS
 from headway.grafana.files import files
 from headway.grafana.layout import board_object
@@ -167,3 +168,10 @@ def test_the_files_are_those_of_the_repository() -> None:
     root = Path(__file__).parents[2]
     for path, text in files().items():
         assert (root / path).read_text(encoding="utf-8") == text, path
+
+
+def test_what_is_exported_are_these_files(tmp_path: Path) -> None:
+    assert main(["grafana", "export", str(tmp_path / "new")]) == 0
+    for path, text in files().items():
+        written = tmp_path / "new" / Path(path).relative_to("grafana")
+        assert written.read_text(encoding="utf-8") == text

@@ -25,6 +25,7 @@ COMMANDS: Mapping[str, tuple[str, ...]] = {
     "nodes": ("server",),
     "ask": ("server",),
     "alerts": ("server",),
+    "grafana": ("server",),
     "sql": ("server",),
     "storage": ("server",),
     "collect": ("server",),
