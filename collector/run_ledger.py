@@ -8,6 +8,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -191,13 +192,16 @@ class RunLedger:
     def recent(self, patience: float) -> Snapshot:
         """Return the current ledger; if it takes long to compute, as it was up to a second ago.
 
-        What people said is in it. Raises what `snapshot` does.
+        While another thread computes such a one, it is as old as that takes. What people said is
+        in it. Raises what `snapshot` does.
         """
         self.used = time.monotonic()
         latest = self.latest
-        is_recent = abs(self._clock() - self.as_of) < _LIVE_STEP
-        if latest is None or self.cost < _DEAR or self._is_said or not is_recent:
+        if latest is None or self.cost < _DEAR or self._is_said:
             return self.snapshot(patience)
+        if abs(self._clock() - self.as_of) >= _LIVE_STEP:
+            with suppress(StillComputing):
+                return self.snapshot(0.0)
         return latest
 
     def snapshot(self, patience: float | None = None) -> Snapshot:

@@ -14,17 +14,19 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 import httpx
 
-from benchmarks.querying.fleet import Fleet, Rank
+from benchmarks.querying.fleet import Fleet, Rank, wide
 from collector_process import CollectorProcess
+from headway import events
 from headway.collector.endpoints import ENDPOINTS
+from headway.events import Envelope
 from headway.storage.store import EventStore
 from otlp_requests import body
 
@@ -33,6 +35,10 @@ _ROUNDS = 60
 """Rounds in which each question is asked once, so that data has changed before it is again."""
 _SLOWEST_START = 1_800.0
 _ROWS_AT_ONCE = 20_000
+_WIDE, _READERS = 1_000, 4
+"""Ranks of one live run, and how many clients ask for its report again and again."""
+_READ_EVERY = 0.05
+"""Seconds from an answer to the next question of such a client."""
 _WEEK = 7 * 86_400 * 10**9
 _TICKS = os.sysconf("SC_CLK_TCK")
 
@@ -99,6 +105,7 @@ def _measured(fleet: Fleet, folder: Path) -> dict[str, Any]:
             computed, size = time.monotonic() - begun, resident(process)
             with going_on(fleet, http):
                 rows = _rows(_questions(fleet, http), http, process)
+                rows += _beside_a_wide_run(http, process)
         return {
             "bar_ms": BAR_MS,
             "rows": [asdict(row) for row in rows],
@@ -139,31 +146,36 @@ def build(fleet: Fleet, path: Path) -> dict[str, Any]:
     }
 
 
-def wait_for_ledgers(http: httpx.Client) -> None:
-    """Wait until every ledger is computed: before, lists are asked to come again."""
+def wait_for_ledgers(http: httpx.Client, path: str = "/api/v1/runs?limit=1") -> None:
+    """Wait until ledgers are computed: before, who asks is told to come again."""
     deadline = time.monotonic() + _SLOWEST_START
-    while (answer := http.get("/api/v1/runs", params={"limit": 1})).status_code == BUSY:
+    while (answer := http.get(path)).status_code == BUSY:
         if time.monotonic() > deadline:
             raise SystemExit(f"not ready after {_SLOWEST_START:g} s: {answer.text[:500]}")
         print(answer.json()["error"], file=sys.stderr)
         time.sleep(1.0)
 
 
-@contextmanager
-def going_on(fleet: Fleet, http: httpx.Client) -> Iterator[None]:
+def going_on(fleet: Fleet, http: httpx.Client) -> AbstractContextManager[None]:
     """Let the live runs complete a second of steps every second."""
-    ranks = []
+    found = []
     for number in range(fleet.runs - fleet.live, fleet.runs):
         newest = None
         for envelope in fleet.envelopes(number):
             if envelope.event.name == "steps":
                 newest = envelope
         if newest is not None:
-            rank: Rank = fleet.rank(number)
+            rank = fleet.rank(number)
             rank.attempt, rank.now = newest.attempt or "", newest.monotonic
             rank.sequence = newest.last_sequence + 1_000_000  # a gap: what lay between was torn
             step = newest.event.first_step + newest.last_sequence - newest.first_sequence + 1
-            ranks.append((rank, step))
+            found.append((rank, step))
+    return _training(found, http)
+
+
+@contextmanager
+def _training(ranks: Sequence[tuple[Rank, int]], http: httpx.Client) -> Iterator[None]:
+    """Let ranks, each with its next step, complete a second of steps every second."""
     ended = threading.Event()
 
     def post() -> None:
@@ -173,8 +185,7 @@ def going_on(fleet: Fleet, http: httpx.Client) -> Iterator[None]:
             for place, (rank, _) in enumerate(ranks):
                 content.append(rank.steps(done[place], 10))
                 done[place] += 10
-            headers = {"content-type": "application/x-protobuf"}
-            http.post("/v1/logs", content=body(content), headers=headers)
+            _post(http, content)
 
     thread = threading.Thread(target=post, daemon=True)
     thread.start()
@@ -183,6 +194,46 @@ def going_on(fleet: Fleet, http: httpx.Client) -> Iterator[None]:
     finally:
         ended.set()
         thread.join()
+
+
+def _post(http: httpx.Client, envelopes: Sequence[Envelope]) -> None:
+    headers = {"content-type": "application/x-protobuf"}
+    http.post("/v1/logs", content=body(envelopes), headers=headers)
+
+
+def _beside_a_wide_run(http: httpx.Client, process: int) -> list[Row]:
+    """Ask while others ask again and again for a live run of many ranks."""
+    ranks = wide(_WIDE, time.time_ns())
+    _post(http, [ranks[0].tell(events.RunStarted(run_name="wide"))])
+    started = events.AttemptStarted(layer="launcher", world_size=_WIDE, local_rank=0)
+    for begin in range(0, _WIDE, 100):
+        some = ranks[begin : begin + 100]
+        _post(http, [rank.tell(started) for rank in some])
+        _post(http, [rank.steps(1 + 20 * block, 20) for block in range(25) for rank in some])
+    report = "/api/v1/runs/wide-1/report"
+    wait_for_ledgers(http, report)
+    ended = threading.Event()
+
+    def keep_asking() -> None:
+        with httpx.Client(base_url=http.base_url, timeout=600) as own:
+            while not ended.wait(_READ_EVERY):
+                own.get(report)
+
+    def get(path: str) -> Ask:
+        return lambda http, _, headers: http.get(path, headers=headers)
+
+    paths = ("/api/v1/runs", "/api/v1/fleet", "/api/v1/health", "/metrics", report)
+    readers = [threading.Thread(target=keep_asking, daemon=True) for _ in range(_READERS)]
+    for reader in readers:
+        reader.start()
+    try:
+        with _training([(rank, 501) for rank in ranks], http):
+            questions = {f"beside {_WIDE:,} ranks: {path}": get(path) for path in paths}
+            return _rows(questions, http, process)
+    finally:
+        ended.set()
+        for reader in readers:
+            reader.join()
 
 
 def _questions(fleet: Fleet, http: httpx.Client) -> Mapping[str, Ask]:
@@ -219,7 +270,7 @@ def _questions(fleet: Fleet, http: httpx.Client) -> Mapping[str, Ask]:
     every = {
         one.path.removeprefix("/api/v1/"): get(one.path, **needed.get(one.path, {}))
         for one in ENDPOINTS
-        if one.method == "GET"
+        if one.method == "GET" and not one.path.startswith("/api/v1/alerts")  # off here
     }
     live = f"/api/v1/runs/{runs[-1]}"
     return {

@@ -169,6 +169,16 @@ def test_where_nobody_asks_ledgers_are_refreshed_seldom(world: World) -> None:
     assert world.ledgers.stale(world.now) == []
 
 
+def test_nobody_waits_for_a_dear_ledger_that_another_thread_computes(world: World) -> None:
+    world.cost = SECOND
+    world.steps(1)
+    first = world.ledgers.snapshot("run-1")
+    world.now += 5 * SECOND
+    with world.ledgers.stale(world.now)[0]._compute_lock:
+        assert world.ledgers.snapshot("run-1") is first
+    assert world.ledgers.snapshot("run-1").report["as_of"] == world.now
+
+
 def test_who_waits_for_a_long_computation_is_asked_to_come_again(world: World) -> None:
     world.steps(1)
     run = world.ledgers.stale(world.now)[0]

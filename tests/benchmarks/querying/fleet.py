@@ -31,6 +31,7 @@ class Rank:
     node: str
     producer: str
     anchor: int
+    rank: int = 0
     attempt: str = "a1"
     now: int = 0
     sequence: int = 0
@@ -45,7 +46,7 @@ class Rank:
             last_sequence=self.sequence,
             run=self.run,
             attempt=self.attempt,
-            rank=0,
+            rank=self.rank,
             node=self.node,
             boot_id="boot",
             wall=self.anchor + self.now,
@@ -88,9 +89,7 @@ class Fleet:
     def rank(self, number: int) -> Rank:
         """Return the rank of a run; the last ones began so that they live now."""
         live = number >= self.runs - self.live
-        begin = (
-            self.end - self.length // 2 if live else self.end - (self.runs - number) * _APART
-        )
+        begin = self.end - self.length // 2 if live else self.end - (self.runs - number) * _APART
         begin -= 0 if live else self.length
         return Rank(
             run=f"train-{number % 10}-{number:06d}",
@@ -161,3 +160,17 @@ class Fleet:
         )
         own.now = rank.now - 2 * SECOND
         return replace(own.tell(told), run=None, rank=None, attempt=None)
+
+
+def wide(ranks: int, end: int) -> list[Rank]:
+    """Return the ranks of one run on nodes of eight GPUs that began a minute before `end`, ns."""
+    return [
+        Rank(
+            run="wide-1",
+            node=f"wide-{number // 8:03d}",
+            producer=f"{2**64 + number:032x}",
+            anchor=end - 60 * SECOND,
+            rank=number,
+        )
+        for number in range(ranks)
+    ]
