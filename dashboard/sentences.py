@@ -5,7 +5,17 @@ from datetime import tzinfo
 from typing import Any
 
 from headway import metrics
-from headway.wording import UNKNOWN, count, counted, duration, percent, plain, ratio_range, when
+from headway.wording import (
+    UNKNOWN,
+    count,
+    counted,
+    duration,
+    last_heard,
+    percent,
+    plain,
+    ratio_range,
+    when,
+)
 
 Report = Mapping[str, Any]
 
@@ -73,7 +83,9 @@ def state(report: Report, zone: tzinfo) -> str:
             f"{plain(report['state']).capitalize()} at {when(report['end'], zone)}; these numbers "
             "are final."
         )
-    return f"{plain(report['state']).capitalize()}. Began {when(report['start'], zone)}."
+    heard = last_heard(report)
+    said = "" if heard is None else f" {heard.capitalize()}."
+    return f"{plain(report['state']).capitalize()}.{said} Began {when(report['start'], zone)}."
 
 
 def arrival(report: Report, now: int) -> tuple[str, str]:

@@ -9,7 +9,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+
+PATIENCE = 90_000
+"""Milliseconds to wait for what a page is to show: a busy machine draws in its own time."""
+expect.set_options(timeout=PATIENCE)
 
 QUIET = (
     "--headless --no-sandbox --disable-gpu --disable-background-networking "
@@ -79,7 +83,7 @@ def dashboard_process(
 def value(page: Page, label: str) -> str:
     """Return what a stat of the page shows."""
     metric = page.get_by_test_id("stMetric").filter(has_text=label)
-    return metric.get_by_test_id("stMetricValue").inner_text(timeout=20_000)
+    return metric.get_by_test_id("stMetricValue").inner_text(timeout=PATIENCE)
 
 
 def in_terminal(endpoint: str, run: str) -> str:

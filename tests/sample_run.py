@@ -285,6 +285,7 @@ def _report(
         "run": run,
         "run_name": name,
         "as_of": now,
+        "last_event": now,
         "start": start,
         "end": None if live else now,
         "provisional": live,

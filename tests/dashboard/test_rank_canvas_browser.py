@@ -8,7 +8,7 @@ from urllib.parse import quote
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from browser_pages import chromium, dashboard
+from browser_pages import PATIENCE, chromium, dashboard
 from headway.metrics import CATEGORIES
 from incident_collector import Running, running
 from timeline import at, timeline
@@ -62,8 +62,10 @@ def page(browser: Browser, address: str) -> Iterator[Page]:
 def canvas_of(page: Page) -> Locator:
     """Return the canvas once it is drawn."""
     found = page.locator("canvas")
-    expect(found).to_be_visible(timeout=30_000)
-    page.wait_for_function("performance.getEntriesByName('headway-ranks').length > 0")
+    expect(found).to_be_visible()
+    page.wait_for_function(
+        "performance.getEntriesByName('headway-ranks').length > 0", timeout=PATIENCE
+    )
     found.scroll_into_view_if_needed()
     return found
 
@@ -82,7 +84,7 @@ def incident(collector: Running) -> dict[str, Any]:
 
 def is_open(page: Page, found: dict[str, Any]) -> None:
     there = re.compile(rf"/incident\?incident={re.escape(quote(found['incident'], safe=''))}$")
-    page.wait_for_url(there, wait_until="commit")
+    page.wait_for_url(there, wait_until="commit", timeout=PATIENCE)
 
 
 def test_a_click_on_a_marked_incident_opens_it(page: Page, collector: Running) -> None:
@@ -144,14 +146,14 @@ def test_a_drag_enlarges_a_stretch_that_the_address_holds(page: Page, address: s
     page.mouse.up()
 
     whole = page.get_by_role("button", name="Show the whole run")
-    expect(whole).to_be_visible(timeout=20_000)
+    expect(whole).to_be_visible()
     found = re.search(r"from=(\d+)&to=(\d+)", page.url)
     assert found is not None
     begin, end = (int(one) for one in found.groups())
     assert begin == pytest.approx(at(80) / 10**6, abs=2_000)
     assert end == pytest.approx(at(160) / 10**6, abs=2_000)
     whole.click()
-    expect(whole).to_be_hidden(timeout=20_000)
+    expect(whole).to_be_hidden()
     assert "from=" not in page.url
 
 

@@ -25,7 +25,7 @@ VIEWS = {
     "Incidents": "Restarts left",
     "Settings": "Longest phases against timeouts",
     "Compare": None,
-    "Notes": "Notes",
+    "Notes": None,
 }
 """Each tab with a heading that it always shows."""
 BROKEN = """

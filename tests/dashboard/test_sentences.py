@@ -57,7 +57,9 @@ def test_a_goodput_shows_its_terms_and_formula() -> None:
 def test_a_live_run_says_since_when_it_runs_and_an_ended_one_that_its_numbers_are_final() -> None:
     live, ended = sample(live=True).report, sample().report
 
-    assert sentences.state(live, UTC).startswith("Running. Began 2025-")
+    live["as_of"] = live["last_event"] + 90 * SECOND
+    said = sentences.state(live, UTC)
+    assert said.startswith("Running. Last heard 1 min 30 s ago. Began 2025-")
     assert sentences.state(ended, UTC).endswith("these numbers are final.")
 
 
