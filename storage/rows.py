@@ -33,19 +33,50 @@ def from_row(row: Row[Any]) -> Envelope:
     return from_values(dict(row._mapping))
 
 
+class Rows:
+    """Builds the envelopes of many rows, which share the texts that they have in common.
+
+    Else each of them would have its own copy of the names of its run, its node and its producer.
+    """
+
+    def __init__(self) -> None:
+        self._producers: dict[tuple[Any, ...], wire.Producer] = {}
+        self._words: dict[Any, Any] = {}
+
+    def envelope(self, row: Row[Any]) -> Envelope:
+        """Return the envelope of a row.
+
+        Raises:
+            WireError: it is no event of this version.
+        """
+        values = dict(row._mapping)
+        shared = tuple(values[name] for name in wire.PRODUCER_FIELDS)
+        producer = self._producers.get(shared)
+        if producer is None:
+            named = dict(zip(wire.PRODUCER_FIELDS, shared, strict=True))
+            producer = self._producers[shared] = wire.Producer(named)
+        record = {name: values[name] for name in (*wire.RECORD_FIELDS, "wall")}
+        record["attempt"] = self._words.setdefault(record["attempt"], record["attempt"])
+        return producer.build(record, values["name"], _fields(values))
+
+
 def from_values(values: Mapping[str, Any]) -> Envelope:
     """Return the envelope that the values of a row describe.
 
     Raises:
         WireError: they are no event of this version.
     """
-    fields = json.loads(values["fields"])
+    return wire.build(values, values["name"], _fields(values))
+
+
+def _fields(values: Mapping[str, Any]) -> dict[str, Any]:
+    fields: dict[str, Any] = json.loads(values["fields"])
     if values["packed"] is not None:
         try:
             fields["packed"] = step_packing.unpack(bytes(values["packed"]))
         except ValueError as error:
             raise wire.WireError(str(error)) from error
-    return wire.build(values, values["name"], fields)
+    return fields
 
 
 def schema_of(table: Table) -> pyarrow.Schema:

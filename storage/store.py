@@ -47,7 +47,7 @@ from headway.storage.migrations import (
     versions,
 )
 from headway.storage.reading import Reading
-from headway.storage.rows import from_row, insert, insert_arrow
+from headway.storage.rows import Rows, from_row, insert, insert_arrow
 from headway.storage.sql_session import LOCKED
 from headway.storage.tables import EVENTS, INTERVALS, QUARANTINE
 from headway.storage.unseen import unseen
@@ -273,11 +273,12 @@ class EventStore:
         statement = select(EVENTS)
         if run is not None:
             statement = statement.where(EVENTS.c.run == run)
+        rows = Rows()
         with self._engine.connect() as connection:
             result = connection.execution_options(yield_per=_ROWS_AT_ONCE).execute(statement)
             for row in result:
                 try:
-                    yield from_row(row)
+                    yield rows.envelope(row)
                 except wire.WireError as error:
                     _LOG.warning("a stored record is left out: %s", error)
 
