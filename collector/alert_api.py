@@ -150,8 +150,9 @@ def _texts(labels: Mapping[str, Any]) -> dict[str, str]:
 
 def _alerting(service: Service) -> Alerting:
     if service.alerting is None:
-        raise NotKnown(
-            "alerting is off in this collector", "Start it without HEADWAY_COLLECTOR_ALERTING=no."
+        raise BadQuestion(
+            "alerting is off in this collector",
+            "Start `headway collect` without `--alerting no` to have it; a closed file has none.",
         )
     return service.alerting
 
