@@ -47,31 +47,30 @@ SMALL = Size(runs=6, live=1, nodes=8, incidents=24)
 @contextmanager
 def seeded_collector(size: Size = WHOLE, price: float = 2.5) -> Iterator[str]:
     """Serve the fleet as it is now and yield the collector's address; live runs go on."""
-    now = time.time_ns()
-    made = fleet(
-        now - now % _DAY,
-        runs=size.runs - size.live,
-        live=0,
-        nodes=size.nodes,
-        incidents=size.incidents,
-    )
-    going = fleet(
-        now, runs=size.live, live=size.live, nodes=size.nodes, incidents=4 * size.live, seed=2
-    )
+    day = time.time_ns() // _DAY
+    kept = _database(size, day)
     with tempfile.TemporaryDirectory(prefix="headway-fleet-") as folder:
         database = Path(folder) / "headway.duckdb"
-        shutil.copyfile(_database(made, size, now // _DAY), database)
+        shutil.copyfile(kept, database)
         variables = {
             "HEADWAY_COLLECTOR_GPU_HOUR_PRICE": str(price),
             "HEADWAY_COLLECTOR_STEP_RETENTION_DAYS": "0",
         }
         collector = CollectorProcess(database, variables=variables)
+        going = fleet(
+            time.time_ns(),
+            runs=size.live,
+            live=size.live,
+            nodes=size.nodes,
+            incidents=4 * size.live,
+            seed=2,
+        )
         stop = threading.Event()
         feeder = threading.Thread(target=_feed, args=(going, collector.address, stop))
         try:
-            _send(_so_far(going, now), collector.address)
-            _people(collector.address)
+            _send(_since(going, 0, going.now), collector.address)
             feeder.start()
+            _people(collector.address)
             yield collector.address
         finally:
             stop.set()
@@ -80,7 +79,7 @@ def seeded_collector(size: Size = WHOLE, price: float = 2.5) -> Iterator[str]:
             collector.stop()
 
 
-def _database(made: Fleet, size: Size, day: int) -> Path:
+def _database(size: Size, day: int) -> Path:
     """Return the database of what has ended, made where it is not there yet."""
     digest = hashlib.sha256(f"{day} {size}".encode())
     for part in ("simulate", "../../storage/migrations", "events.py", "wire.py"):
@@ -91,6 +90,13 @@ def _database(made: Fleet, size: Size, day: int) -> Path:
     folder.mkdir(mode=0o700, exist_ok=True)
     kept = folder / f"{digest.hexdigest()[:24]}.duckdb"
     if not kept.exists():
+        made = fleet(
+            day * _DAY,
+            runs=size.runs - size.live,
+            live=0,
+            nodes=size.nodes,
+            incidents=size.incidents,
+        )
         with tempfile.TemporaryDirectory(dir=folder) as making:
             database = Path(making) / "headway.duckdb"
             collector = CollectorProcess(
@@ -108,7 +114,8 @@ def _database(made: Fleet, size: Size, day: int) -> Path:
     return kept
 
 
-def _so_far(going: Fleet, now: int, since: int = 0) -> list[Envelope]:
+def _since(going: Fleet, since: int, now: int) -> list[Envelope]:
+    """Return what happened after one time and up to another, UTC ns."""
     every = (going.machines, *(run.events for run in going.runs))
     return [event for events in every for event in events if since < event.wall <= now]
 
@@ -131,7 +138,7 @@ def _feed(going: Fleet, address: str, stop: threading.Event) -> None:
     while not stop.wait(2.0):
         now = time.time_ns()
         with suppress(NotTakenError):
-            _send(_so_far(going, now, since=sent), address)
+            _send(_since(going, sent, now), address)
             sent = now
 
 
