@@ -88,7 +88,7 @@ def test_one_click_leads_from_the_fleet_to_a_run_and_the_address_names_it(
     browser: Browser, fleet: str
 ) -> None:
     page = browser.new_page()
-    watch = Watch(page, address)
+    watch = Watch(page, fleet)
     page.goto(fleet)
 
     page.get_by_role("link", name="new-1", exact=True).click()
@@ -106,7 +106,7 @@ def test_a_page_of_the_fleet_fits_a_phone_and_complains_of_nothing(
     browser: Browser, fleet: str, path: str
 ) -> None:
     page = browser.new_page(viewport={"width": 390, "height": 844})
-    watch = Watch(page, address)
+    watch = Watch(page, fleet)
 
     page.goto(fleet + path)
 
