@@ -26,6 +26,7 @@ from headway.wording import (
 Told = Mapping[str, Any]
 Price = Mapping[str, Any] | None
 _GPU_NS_PER_HOUR = 3_600 * 10**9
+_LONGEST_NAME = 40
 _LATE = 900 * 10**9
 """Time in ns after the closing within which a notice is still about an incident."""
 OUTCOMES: Mapping[str, str] = {
@@ -172,7 +173,7 @@ def row(one: Told, price: Price, zone: tzinfo) -> Sequence[Cell]:
         link(one, zone),
         cause(one["cause"]),
         one["state"],
-        markup.run_link(one["run"], one["run_name"]),
+        markup.run_link(one["run"], short(one["run_name"])),
         suspect(one),
         recovered(one),
         UNKNOWN if steps is None else counted(steps, "step"),
@@ -187,6 +188,11 @@ def link(one: Told, zone: tzinfo) -> Markup:
     return markup.link(
         markup.address("incident", incident=one["incident"]), when(one["opened"], zone)
     )
+
+
+def short(name: str) -> str:
+    """Return a name as a table has room for it; its link has the whole."""
+    return name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 1]}\u2026"
 
 
 def suspect(one: Told) -> str:
@@ -372,7 +378,7 @@ def similar_row(one: Told, zone: tzinfo) -> Sequence[Cell]:
         link(one, zone),
         ", ".join(one["shares"]),
         cause(one["cause"]),
-        markup.run_link(one["run"], one["run_name"]),
+        markup.run_link(one["run"], short(one["run_name"])),
         suspect(one),
         recovered(one),
         gpu_hours(one["lost_gpu_ns"]),

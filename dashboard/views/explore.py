@@ -252,7 +252,7 @@ def _views() -> None:
 def _result(found: _Found, name: str, statement: str, values: Mapping[str, Any]) -> None:
     shown, total = len(found["rows"]), found["total"]
     if not shown:
-        reader.missing("No row fits.", "Choose a longer time, or fewer conditions.")
+        _nothing()
         return
     if not found["truncated"]:
         how_many = counted(shown, "row")
@@ -272,6 +272,20 @@ def _result(found: _Found, name: str, statement: str, values: Mapping[str, Any])
         alt=f"Answer to the question, {how_many}",
     )
     _downloads(name, statement, values)
+
+
+def _nothing() -> None:
+    """Say why there is no row: nothing fits, or a new collector has not written its views yet."""
+    known = source.answer("runs", limit=1)["runs"]
+    written = _asked(load(ClientSettings), "SELECT 1 FROM v_runs LIMIT 1", ())["rows"]
+    if known and not written:
+        _asked.clear()
+        reader.missing(
+            "The collector has not written its views yet.",
+            "It does so within a minute after it has started: load the page again then.",
+        )
+    else:
+        reader.missing("No row fits.", "Choose a longer time, or fewer conditions.")
 
 
 def _frame(found: _Found) -> pd.DataFrame:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 from html import unescape
+from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet
@@ -314,6 +315,20 @@ def test_a_saved_question_is_answered_as_the_api_does(collector: Running, name: 
             shown = [None if value != value else value for value in table[column["name"]]]
             assert shown == expected, column
     assert f"{counted(len(found['rows']), 'row')}, after" in text(at)
+
+
+def test_views_that_are_not_written_yet_are_told_from_an_answer_without_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with running(tmp_path / "events.duckdb") as new:
+        monkeypatch.setenv("HEADWAY_CLIENT_ENDPOINT", new.address)
+        assert "has not written its views yet" in text(opened(_explore))
+        new.service._upkeep.say()
+        st.cache_data.clear()
+        at = opened(_explore, **{"question": "worst-incidents", "with-run": "nobody"})
+        assert "No row fits." in text(at)
+    st.cache_data.clear()
+    st.cache_resource.clear()
 
 
 def test_parameters_of_a_question_are_in_the_address(collector: Running) -> None:

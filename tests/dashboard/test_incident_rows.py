@@ -123,6 +123,11 @@ def test_the_lead_counts_and_prices(
     assert rows.summary(totals, [group][: totals["incidents"]], price) == expected
 
 
+def test_a_long_name_is_cut_at_its_end_and_others_are_whole() -> None:
+    assert rows.short("\u7ffb\u8a33" * 20) == "\u7ffb\u8a33" * 20
+    assert rows.short("x" * 41) == "x" * 39 + "\u2026"
+
+
 def test_phases_without_time_are_left_out_and_none_draws_no_bar() -> None:
     bar = rows.phase_bar({"detect": 30 * SECOND, "wait": 0, "load": 10 * SECOND})
     assert 'aria-label="detect 30 s, load 10 s"' in bar
