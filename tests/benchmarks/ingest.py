@@ -40,7 +40,8 @@ FLEET = (8, 2, 240)
 LEDGER_LIMIT = 256 * 1024**2
 """Bytes for ledgers while memory is watched, a quarter of the default, so that it is full soon."""
 QUESTIONS = ("/metrics", "/api/v1/runs", "/api/v1/runs/llama-0-20261129/report")
-_PROGRAM = (
+_PROGRAM = (  # DuckDB takes a program without a file for a notebook and shows its progress
+    "import __main__; __main__.__file__ = 'collector'\n"
     "import sys; from headway.settings import CollectorSettings, load\n"
     "from headway.collector.server import main; sys.exit(main(load(CollectorSettings)))"
 )
