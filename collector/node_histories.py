@@ -75,6 +75,11 @@ class NodeHistories:
         self._stays: _Stays | None = None
         self._kept: dict[str, _Kept] = {}
 
+    def prepare(self, snapshot: Snapshot) -> None:
+        """Read where a run was while its ledger is held; later it may have been let go."""
+        if snapshot.held is not None:
+            self._known(snapshot)
+
     @property
     def version(self) -> str:
         """Return what changes whenever a history may: with ledgers, nodes' events, the minute."""
@@ -151,10 +156,11 @@ class NodeHistories:
         run = snapshot.run
         with self._lock:
             version, stay = self._of_runs.get(run, (None, None))
-            if stay is None or version != snapshot.version:
-                stay = stay_of(snapshot.ledger, snapshot.report)
+        if stay is None or version != snapshot.version:
+            stay = stay_of(snapshot.ledger, snapshot.report)
+            with self._lock:
                 self._of_runs[run] = (snapshot.version, stay)
-            return stay
+        return stay
 
     def _history(self, node: str, stays: Sequence[Stay]) -> NodeHistory:
         """Return a node's history; while nothing is new one that was computed this minute."""

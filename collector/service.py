@@ -158,7 +158,9 @@ class Service:
             if self._stopping.is_set():
                 return
             with suppress(LedgerFailed, StillComputing):
-                self.fleet_shares.prepare(self._ledgers.compute(run))
+                snapshot = self._ledgers.compute(run)
+                self.fleet_shares.prepare(snapshot)
+                self._node_histories.prepare(snapshot)
 
     def _publish(self, parts: Sequence[Part]) -> None:
         self._ledgers.add(parts)
