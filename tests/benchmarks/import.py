@@ -20,8 +20,8 @@ BAR_SPEED = 50.0
 BAR_MEMORY = 300.0
 """MB."""
 _MEGABYTE = 10**6
-_INTERVAL = 10
 _SAVE_EVERY = 1000
+"""Lines between two saves."""
 
 
 def main() -> None:
@@ -29,10 +29,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="scripts/bench import", description=__doc__)
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.add_argument("--megabytes", type=int, default=1000, help="size of the log")
+    parser.add_argument("--log-interval", type=int, default=1, help="steps between two lines")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "megatron.log"
-        steps = write(log, options.megabytes * _MEGABYTE)
+        steps = write(log, options.megabytes * _MEGABYTE, options.log_interval)
         size = log.stat().st_size
         began = time.perf_counter()
         done = subprocess.run(
@@ -48,6 +49,7 @@ def main() -> None:
     found = {
         "megabytes": size / _MEGABYTE,
         "steps": steps,
+        "log_interval": options.log_interval,
         "steps_found": run["steps"]["highest"],
         "right": run["steps"]["highest"] == steps and run["steps"]["rework"] == 0,
         "cpu_s": cpu,
@@ -74,25 +76,26 @@ def main() -> None:
     )
 
 
-def write(log: Path, size: int) -> int:
-    """Write a log of about so many bytes; return its last step."""
+def write(log: Path, size: int, interval: int) -> int:
+    """Write a log of about so many bytes, a line every `interval` steps; return its last step."""
     second = 1_750_000_000
     step = written = 0
     with log.open("w", encoding="ascii") as file:
         while written < size:
             lines = []
             for _ in range(1000):
-                step += _INTERVAL
+                step += interval
                 second += 8
                 stamp = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(second))
                 lines.append(
                     f" [{stamp}] iteration {step:8d}/90000000 | consumed samples: {step * 16:12d} |"
-                    " elapsed time per iteration (ms): 800.0 | throughput per GPU (TFLOP/s/GPU): "
-                    "134.0 | learning rate: 4.000000E-05 | global batch size:    16 | lm loss: "
-                    f"{2 + 100 / step:.6E} | loss scale: 1.0 | grad norm: 3.874 | num zeros: 71.0 "
+                    f" elapsed time per iteration (ms): {8000 / interval:.1f} | throughput per GPU "
+                    "(TFLOP/s/GPU): 134.0 | learning rate: 4.000000E-05 | global batch size:    16 "
+                    f"| lm loss: {2 + 100 / step:.6E} | loss scale: 1.0 | grad norm: 3.874 "
+                    "| num zeros: 71.0 "
                     "| number of skipped iterations:   0 | number of nan iterations:   0 |\n"
                 )
-                if step % _SAVE_EVERY == 0:
+                if step % (_SAVE_EVERY * interval) == 0:
                     second += 4
                     lines.append(
                         f"saving checkpoint at iteration {step:7d} to ckpts/run in torch_dist "

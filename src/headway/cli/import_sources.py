@@ -10,7 +10,7 @@ from headway import wire
 from headway.cli.import_report import ImportedRun
 from headway.cli.log_files import LogFile
 from headway.events import Envelope
-from headway.importing.documents import document_of, kind_of, read
+from headway.importing.documents import begins_document, document_of, kind_of, read
 from headway.importing.log import LogImport
 from headway.importing.merging import Stream, Told, merged
 from headway.importing.reader import LineReader
@@ -97,7 +97,7 @@ class Sources:
 
     def _document(self, file: LogFile, head: str, clock: Stamps) -> list[Told] | None:
         """Return what a file tells that is one JSON document of a known kind."""
-        if not head.lstrip().startswith(("{", "[")) or file.size > _LARGEST_DOCUMENT:
+        if not begins_document(head) or file.size > _LARGEST_DOCUMENT:
             return None
         text = "".join(self._over(file))
         document = document_of(text)

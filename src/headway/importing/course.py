@@ -92,6 +92,8 @@ class Course:
         self.restarting = False
         self.stopped = False
         for lane in self.lanes.values():
+            if lane.last_step is None:
+                lane.now += 1  # so that starts in which nothing is dated keep their order
             self.enter(lane, number)
         return found
 

@@ -1,6 +1,7 @@
 """Files that are one JSON document: results of the NVRx benchmark, cycles, Kubernetes objects."""
 
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -10,7 +11,16 @@ from headway.importing.merging import Told
 from headway.importing.sayings import Began, Published, Remark, Saying
 from headway.importing.stamps import Moment, Stamps
 
+_DOCUMENT = re.compile(r'\s{0,100}(?:\{\s{0,100}"|\[\s{0,100}\{)')
 _CYCLE = ("cycle_number", "cycle_start_time", "active_nodes")
+
+
+def begins_document(head: str) -> bool:
+    """Whether a text may be one JSON document: no log, and no object a line."""
+    if _DOCUMENT.match(head) is None:
+        return False
+    line, _, rest = head.lstrip().partition("\n")
+    return not rest.strip() or document_of(line) is None
 
 
 def document_of(text: str) -> Any:
