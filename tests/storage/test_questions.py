@@ -74,7 +74,10 @@ def checkpoint_row(run: str, number: int, step: int, durable: int, state: str) -
     )
 
 
-PHASES = '{"state": "closed", "attempt_ids": ["a1", "a2"], "phases": {"detect": %d, "wait": %d, "recompute": %d}}'
+PHASES = (
+    '{"state": "closed", "attempt_ids": ["a1", "a2"],'
+    ' "phases": {"detect": %d, "wait": %d, "recompute": %d}}'
+)
 SUMMARY = (
     '{"longest_phases": [{"phase": "step", "longest_ns": 45000000000, "rank": 3, "attempt": "a1",'
     ' "timeout": "process_group", "timeout_ns": 60000000000, "ratio": 0.75},'
