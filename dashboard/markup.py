@@ -51,6 +51,8 @@ STYLE = f"""<style>
   border-radius: 50%; margin-right: 0.45rem; background: {NEUTRAL}; }}
 .hw-age.hw-stale {{ opacity: 1; font-weight: 600; }}
 .hw-age.hw-stale::before {{ background: {WARNING}; }}
+.hw-wait {{ display: block; height: 3rem; margin: 0.8rem 0; border-radius: 6px; opacity: 0.15;
+  background: {NEUTRAL}; }}
 .hw-foot {{ font-size: 0.85rem; opacity: 0.78; margin: 1.5rem 0 0; }}
 .hw-table td.hw-wide a {{ max-width: 26rem; }}
 .hw-table small {{ opacity: 0.78; }}
@@ -197,6 +199,12 @@ def lead(text: str) -> str:
 def age(text: str, *, stale: bool) -> str:
     """Return how old the data of a page is; `stale` where it is older than it should be."""
     return f'<p class="hw-age{" hw-stale" if stale else ""}" role="status">{escape(text)}</p>'
+
+
+def waiting(text: str) -> str:
+    """Return what stands in the place of an answer that is not there yet."""
+    bars = '<span class="hw-wait"></span>' * 3
+    return f'<div role="status"><p class="hw-age">{escape(text)}</p>{bars}</div>'
 
 
 def foot(text: str) -> str:

@@ -19,6 +19,7 @@ START_ONE = (
     "and start `headway agent` beside it."
 )
 LOOKS_AGAIN = "This page looks again by itself."
+ASKS = "Asking the collector ..."
 
 _SECOND = 1_000_000_000
 _ELSEWHERE: Mapping[type[CollectorError], str] = {
@@ -69,17 +70,23 @@ def framed(page: Callable[[], None]) -> Callable[[], None]:
 def refreshed(draw: Callable[[], None], *, live: bool = True) -> None:
     """Draw a part of a page under the age of its data, again and again while it is live.
 
-    Without an answer it says so in words; with an old one it shows that and says why.
+    Until the first answer it says that it waits; without one it says so in words; with an old one
+    it shows that and says why.
     """
+    begun = False
 
     def drawn() -> None:
-        above = st.container()
+        nonlocal begun
+        above = st.empty()
+        if not begun:
+            above.html(markup.waiting(ASKS))
+        begun = True
         with answers.reading() as found:
             try:
                 draw()
             except CollectorError as error:
                 _failed(error)
-        with above:
+        with above.container():
             _age(found, live)
 
     st.fragment(drawn, run_every=source.refresh_interval() if live else None)()

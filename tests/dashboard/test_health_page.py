@@ -8,6 +8,7 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from headway.dashboard import source
+from headway.dashboard.views import reader
 from headway.events import AttemptStarted, Dropped, RunConfigured, RunStarted
 from headway.wording import count
 from incident_collector import Running, running
@@ -74,6 +75,7 @@ def test_the_numbers_of_the_health_page_are_the_apis() -> None:
     assert shown["Quarantined"] == count(health["records"]["quarantined"])
     assert 'href="run?run=faulty"' in html(at)
     assert "2.9.1" in html(at)
+    assert reader.ASKS not in html(at)
     assert health["versions"]["headway"] in html(at)
 
 
