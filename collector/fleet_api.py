@@ -264,8 +264,8 @@ def _run_row(
                 "arrival",
             )
         },
-        "wall_time": ratios([(share.wall, share.training_good)]),
-        "gpu_time": ratios([(share.gpu, share.training_good)]),
+        "wall_time": ratios(share.wall, share.training_good),
+        "gpu_time": ratios(share.gpu, share.training_good),
         "lost_gpu_ns": lost,
         "largest_loss": None
         if largest is None or not losses[largest]

@@ -36,10 +36,7 @@ class PastIncident:
     layer: str | None
     outcome: str
     node: str | None
-    gpu: str | None
     headline: str
-    rollback: int | None
-    lost: int
     lost_gpu: int
     valid: str
     phases: Mapping[str, int]
@@ -96,10 +93,7 @@ def _past(
         layer=one["layer"],
         outcome=one["outcome"],
         node=one["suspect_node"],
-        gpu=one["suspect_gpu"],
         headline=one["headline"],
-        rollback=one["rollback_ns"],
-        lost=one["lost_ns"],
         lost_gpu=one["lost_gpu_ns"],
         valid=one["recovery_valid"]["valid"],
         phases=one["phases"],

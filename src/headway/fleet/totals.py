@@ -73,9 +73,9 @@ class _Sums:
         }
 
 
-def ratios(parts: Iterable[tuple[Mapping[str, int], Collection[str]]]) -> dict[str, Any]:
-    """Return time by category with both goodputs, from times of runs and what each calls good."""
-    return _sums(parts).values()
+def ratios(time: Mapping[str, int], good: Collection[str]) -> dict[str, Any]:
+    """Return one run's time by category with both goodputs; `good` is what it calls good."""
+    return _sums([(time, good)]).values()
 
 
 def lost_of(training: Range) -> dict[str, int]:
