@@ -23,6 +23,11 @@ def secrets(settings: DashboardSettings) -> Mapping[str, Any]:
         SettingError: a part is missing or cannot work.
     """
     if settings.oidc_metadata_url is None:
+        if settings.allowed_users is not None and settings.user_header is None:
+            raise SettingError(
+                "allowed_users would let everybody in, since nobody says who is there; set "
+                "oidc_metadata_url or user_header, too"
+            )
         return {}
     for name in _NEEDED:
         if getattr(settings, name) is None:

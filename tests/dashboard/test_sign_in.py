@@ -45,6 +45,14 @@ def test_settings_that_cannot_work_are_refused(changed: dict[str, str], words: s
         sign_in.secrets(replace(WHOLE, **changed))
 
 
+def test_a_list_of_people_without_anybody_who_tells_them_apart_is_refused() -> None:
+    with pytest.raises(SettingError, match="would let everybody in"):
+        sign_in.secrets(DashboardSettings(allowed_users="ana@example.org"))
+
+    allowed = DashboardSettings(allowed_users="ana@example.org", user_header="X-Forwarded-Email")
+    assert sign_in.secrets(allowed) == {}
+
+
 def test_a_trusted_header_becomes_the_person() -> None:
     settings = DashboardSettings(user_header="X-Forwarded-Email")
 
