@@ -13,9 +13,9 @@ from imported import LOGS, SECOND, expected, imported, one_run, spent, utc
 
 GOODPUT = LOGS.parent / "goodput"
 DETECTED = [
-    ("custom_trainer_slurm_node_failure.log", {"m4", "slurm", "torchrun"}),
+    ("custom_trainer_slurm_node_failure.log", {"m4", "slurm"}),
     ("hf_trainer_nccl_timeout.log", {"huggingface", "nccl"}),
-    ("lightning_slurm_time_limit.log", {"lightning", "slurm", "torchrun"}),
+    ("lightning_slurm_time_limit.log", {"lightning", "slurm"}),
     ("maxtext_nan_loss.log", {"maxtext"}),
     ("megatron_core_torch_dist.log", {"megatron"}),
     ("megatron_deepspeed_exit_idle.log", {"megatron", "slurm"}),

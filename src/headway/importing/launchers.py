@@ -108,11 +108,20 @@ def _sigterm(line: str) -> Saying | None:
     return Stops(reason="sigterm")
 
 
+_OF_SLURM = ("srun: error:", "CANCELLED AT", "oom_kill event")
+_OF_NVRX = (
+    "- Cycle:",
+    "[NestedRestarter]",
+    "Did not get",
+    "has been open for",
+    "Was out of section",
+)
+"""Marks of the common grammar that tell whose line it is."""
 TORCHRUN = Format(
     name="torchrun",
     is_training=False,
     rules=(
-        *(Rule(mark, _said) for mark in lines.WORDS if not mark.startswith("srun")),
+        *(Rule(mark, _said) for mark in lines.WORDS if mark not in (*_OF_SLURM, *_OF_NVRX)),
         Rule("restart_count=", _restarts),
         Rule("global_world_sizes=", _world),
         Rule("reply file to:", _error_file),
@@ -122,7 +131,7 @@ SLURM = Format(
     name="slurm",
     is_training=False,
     rules=(
-        Rule("srun: error:", _said),
+        *(Rule(mark, _said) for mark in _OF_SLURM),
         Rule("Node failure on", _node_failed),
         Rule("CANCELLED AT", _cancelled),
         Rule("PULSE: ", _running),
@@ -137,6 +146,7 @@ NVRX = Format(
     name="nvrx",
     is_training=False,
     rules=(
+        *(Rule(mark, _said) for mark in _OF_NVRX),
         Rule("Joining cluster restart", _joined),
         Rule("has joined round", _joined),
         Rule("made NO progress", _joined),

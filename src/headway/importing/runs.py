@@ -41,6 +41,7 @@ def go_on(
     losses: list[float] = []
     paces: list[float] = []
     begin = last
+    hour, zero = "", 0
     for number in range(first, len(rows)):
         stamp, step_text, goal, samples, unit, time, rest = rows[number]
         step = int(step_text)
@@ -52,9 +53,13 @@ def go_on(
         if stamp:
             if not dated:
                 break
-            moment = stamps.second(stamp)
-            if moment is None:
-                break
+            if stamp[:13] != hour:
+                hour = stamp[:13]
+                whole = stamps.second(f"{hour}:00:00")
+                if whole is None:
+                    break
+                zero = whole
+            moment = zero + (int(stamp[14:16]) * 60 + int(stamp[17:19])) * SECOND
             end = max(moment, min(end, moment + SECOND - 1))
         place = rest.find(_LOSS)
         if place < 0:
