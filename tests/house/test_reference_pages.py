@@ -44,6 +44,7 @@ def checkout(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_a_stale_page_is_named_and_the_status_is_1(
     checkout: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -60,6 +61,7 @@ def test_a_stale_page_is_named_and_the_status_is_1(
     assert page.read_text(encoding="utf-8") == "old"
 
 
+@pytest.mark.slow
 def test_generate_writes_what_is_stale(checkout: Path) -> None:
     page = checkout / "docs" / "reference" / "events.md"
     page.write_text("old", encoding="utf-8")
