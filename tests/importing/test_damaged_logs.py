@@ -261,8 +261,8 @@ def test_lines_taken_together_say_what_they_say_singly(interval):
         skipped = chance.choice((0, 0, 0, 0, 1))
         lines.append(
             f" [{stamp}] iteration {step:8d}/ 1000000 | consumed samples: {step * 16:12d} | "
-            f"elapsed time per iteration (ms): {8000 / interval:.1f} | lm loss: {loss} | number of skipped "
-            f"iterations: {skipped:3d} | number of nan iterations:   0 |"
+            f"elapsed time per iteration (ms): {8000 / interval:.1f} | lm loss: {loss} | "
+            f"number of skipped iterations: {skipped:3d} | number of nan iterations:   0 |"
         )
         if chance.random() < 0.02:
             lines.append(f"saving checkpoint at iteration {step:7d} to ckpt in torch_dist format")
