@@ -28,6 +28,11 @@ pattern = 'wrote state of it (?P<step>\d+) in (?P<duration>[\d:]+)'
 example = "01.12.2026 08:00:10 wrote state of it 19 in 00:05"
 
 [[line]]
+says = "save_failed"
+pattern = 'could not write state of it (?P<step>\d+)'
+example = "01.12.2026 08:00:10 could not write state of it 29"
+
+[[line]]
 says = "resumed"
 pattern = 'continuing after it (?P<step>\d+)'
 example = "01.12.2026 08:00:10 continuing after it 19"
@@ -37,6 +42,7 @@ LOG = """\
 01.12.2026 08:00:20 it 19/500 took 1000.0 loss 2.4
 01.12.2026 08:00:25 wrote state of it 19 in 00:05
 01.12.2026 08:00:35 it 29/500 took 1000.0 loss 2.3
+01.12.2026 08:00:36 could not write state of it 29
 01.12.2026 08:05:00 continuing after it 19
 01.12.2026 08:05:10 it 29/500 took 1000.0 loss 2.3
 01.12.2026 08:05:20 it 39/500 took 1000.0 loss 2.2
@@ -53,6 +59,7 @@ def test_a_profile_gives_the_ledger_of_a_log_that_nobody_knows(capsys, tmp_path)
     assert told == [(0, 1, 30), (20, 21, 40)]
     assert run["steps"]["target"] == 500
     assert spent(run)["rolled_back"] == pytest.approx(10, abs=1)  # stamps are whole seconds
+    assert [one["state"] for one in run["checkpoints"]] == ["claimed", "failed"]
     assert [(s["step"], s["durable"]) for s in run["log"]["checkpoint_saves"]] == [(20, True)]
     assert utc(run["as_of"]).isoformat() == "2026-12-01T08:05:20"
     assert run["log"]["last_step_seen"] == 39

@@ -44,6 +44,7 @@ from headway.importing.sayings import (
     Requeued,
     SaveBegan,
     SaveEnded,
+    SaveFailed,
     Saying,
     StepLine,
     Stops,
@@ -131,6 +132,8 @@ class Chronicle:
                 self._saves.began(lane, saying, moment)
             case SaveEnded():
                 self._saves.ended(lane, saying, moment)
+            case SaveFailed():
+                self._saves.failed(lane, saying, moment)
             case Took():
                 self._took(lane, saying, moment)
             case PhaseSays():

@@ -6,11 +6,17 @@ save over, the next save proves the one before, because programs wait for it; so
 
 from typing import Any
 
-from headway.events import CheckpointLoaded, CheckpointLoadFailed
+from headway.events import CheckpointFailed, CheckpointLoaded, CheckpointLoadFailed
 from headway.importing.course import Course
 from headway.importing.lanes import Lane
 from headway.importing.progress import complete
-from headway.importing.sayings import LoadBegan, LoadEnded, SaveBegan, SaveEnded
+from headway.importing.sayings import (
+    LoadBegan,
+    LoadEnded,
+    SaveBegan,
+    SaveEnded,
+    SaveFailed,
+)
 from headway.importing.stamps import SECOND, Moment
 
 SAVE, LOAD = "checkpoint_save", "checkpoint_load"
@@ -115,6 +121,21 @@ class Saves:
                 "duration_s": None if background is None else background / SECOND,
             }
         )
+
+    def failed(self, lane: Lane, told: SaveFailed, moment: Moment | None) -> None:
+        """Take that a save did not complete."""
+        course = self._course
+        course.flush(lane)
+        now = course.date(lane, moment)
+        step = self._newest if told.step is None else told.step
+        if step is None:
+            return
+        if lane.phase is not None and lane.phase.name == SAVE:
+            lane.phase.ended = now if moment is not None else None
+            course.close_phase(lane, None)
+        self._unproven = None if self._unproven == step else self._unproven
+        event = CheckpointFailed(checkpoint=f"step-{step}", step=step, reason=told.reason)
+        course.emit(lane, event, now)
 
     def timed(self, duration: int) -> None:
         """Take how long the newest save took, told after it."""
