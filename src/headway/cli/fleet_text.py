@@ -70,13 +70,14 @@ def _losses(found: Mapping[str, Any]) -> Table:
 def _failures(found: Mapping[str, Any]) -> Table:
     table = table_of(
         found["by"] or "fleet",
-        ">open\nincidents",
+        ">open",
         ">incidents",
         ">failures",
         ">between\nfailures",
         ">recovery\np50",
         ">recovery\np95",
-        *(f">cost: {side.title.lower()}" for side in SIDES.values()),
+        *(f">{_stacked(side.title)}" for side in SIDES.values()),
+        title="Incidents, and the GPU time that they cost, by whose they are",
     )
     for group in found["groups"]:
         sides = {one["side"]: one["lost_gpu_ns"] for one in group["sides"]}
@@ -90,6 +91,12 @@ def _failures(found: Mapping[str, Any]) -> Table:
             *(wording.gpu_hours(sides.get(name, 0)) for name in SIDES),
         )
     return table
+
+
+def _stacked(title: str) -> str:
+    """Return a heading of at most two words a line."""
+    first, _, rest = title.lower().partition(" ")
+    return f"{first}\n{rest}" if rest else first
 
 
 def _time(ns: int | None) -> str:
