@@ -129,7 +129,10 @@ class RunLedger:
     def expire(self, found: Expiry) -> None:
         """Let go of raw records that are no longer stored; what the ledger says stays."""
         with self._compute_lock:
-            if self._timeline is not None:
+            if self._stored is not None and self._defect is None:
+                # It may have been read just before or just after the records went.
+                self._drop()
+            elif self._timeline is not None:
                 self._timeline = self._timeline.without(found.removed, found.kept, found.segments)
         with self._queue_lock:
             self._num_changes += 1
@@ -144,13 +147,16 @@ class RunLedger:
         if not self._compute_lock.acquire(blocking=False):
             return False
         try:
-            with self._queue_lock:
-                self._timeline, self._queue, self.weight = None, [], 0
-            if self.latest is not None:
-                self.latest.held = None
+            self._drop()
             return True
         finally:
             self._compute_lock.release()
+
+    def _drop(self) -> None:
+        with self._queue_lock:
+            self._timeline, self._queue, self.weight = None, [], 0
+        if self.latest is not None:
+            self.latest.held = None
 
     def add(self, parts: Sequence[Part]) -> None:
         """Take stored events of the run."""

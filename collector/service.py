@@ -2,7 +2,7 @@
 
 import logging
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from headway.blocks import Part, of_kinds
@@ -148,9 +148,14 @@ class Service:
                 batch = []
         self._publish(batch)
 
-    def _stored(self, run: str) -> tuple[Sequence[FrozenSegment], Iterator[Envelope]]:
+    def _stored(self, run: str) -> tuple[Sequence[FrozenSegment], Sequence[Envelope]]:
         """Return what is stored of a run, for a ledger that was let go."""
-        return self.store.keeping.segments(run).get(run, []), self.store.envelopes(run)
+        while True:
+            segments = self.store.keeping.segments(run).get(run, [])
+            events = list(self.store.envelopes(run))
+            # Where steps expired meanwhile they are in neither, or in both.
+            if self.store.keeping.segments(run).get(run, []) == segments:
+                return segments, events
 
     def _warm(self) -> None:
         """Compute every ledger once, so that nobody who asks has to wait for a thousand."""

@@ -8,6 +8,7 @@ import pytest
 
 from headway.collector.ledgers import Ledgers
 from headway.events import Envelope, GpuXid
+from headway.expiry import Expiry
 from headway.ledger.segments import FrozenSegment
 from headway.simulate import simulate
 from made_up_plans import made_up_plan
@@ -95,6 +96,15 @@ def test_below_its_limit_nothing_is_let_go() -> None:
     assert both.agree("gpt-1")
     assert both.agree("llama-1")
     assert both.stored.num_reads == 0
+
+
+def test_where_raw_records_expired_the_run_is_read_again_whenever_that_was() -> None:
+    both = Both(NOW, limit=10**9)
+    both.add([steps(1, 50, run="llama-1")])
+    assert both.agree("llama-1")
+    both.lean.expire("llama-1", Expiry(removed=(), kept=(), segments=(), same=True))
+    assert both.agree("llama-1")
+    assert both.stored.num_reads == 1
 
 
 @pytest.mark.parametrize("seed", range(5))
