@@ -11,6 +11,7 @@ import types
 import typing
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, fields, replace
+from functools import cache
 from typing import Any, NamedTuple
 
 from headway import step_blocks
@@ -83,10 +84,18 @@ def _read_specs(declaration: type) -> Mapping[str, FieldSpec]:
 
 
 def to_fields(event: Event) -> dict[str, Value]:
-    """Return the known fields of an event."""
+    """Return the known fields of an event; an empty list that it has by default is left out."""
+    left_out = _empty_by_default(type(event))
     return {
-        name: value for name in specs(type(event)) if (value := getattr(event, name)) is not None
+        name: value
+        for name in specs(type(event))
+        if (value := getattr(event, name)) is not None and (value != () or name not in left_out)
     }
+
+
+@cache
+def _empty_by_default(kind: type[Event]) -> frozenset[str]:
+    return frozenset(item.name for item in fields(kind) if item.default == ())
 
 
 def from_fields(name: str, values: Mapping[str, Any]) -> Event:
