@@ -94,7 +94,7 @@ def to_fields(event: Event) -> dict[str, Value]:
 
 
 @cache
-def _empty_by_default(kind: type[Event]) -> frozenset[str]:
+def _empty_by_default(kind: type) -> frozenset[str]:
     return frozenset(item.name for item in fields(kind) if item.default == ())
 
 
