@@ -85,7 +85,7 @@ def _read_specs(declaration: type) -> Mapping[str, FieldSpec]:
 
 def to_fields(event: Event) -> dict[str, Value]:
     """Return the known fields of an event; an empty list that it has by default is left out."""
-    left_out = _empty_by_default(type(event))
+    left_out = _empty_by_default(event.name)
     return {
         name: value
         for name in specs(type(event))
@@ -94,7 +94,8 @@ def to_fields(event: Event) -> dict[str, Value]:
 
 
 @cache
-def _empty_by_default(kind: type) -> frozenset[str]:
+def _empty_by_default(name: str) -> frozenset[str]:
+    kind: type = EVENTS[name]
     return frozenset(item.name for item in fields(kind) if item.default == ())
 
 
