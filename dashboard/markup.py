@@ -46,6 +46,9 @@ STYLE = f"""<style>
   overflow-wrap: anywhere; }}
 .hw-facts a {{ color: inherit; text-decoration: underline; text-underline-offset: 3px; }}
 [data-stale="true"] {{ opacity: 1 !important; }}
+@media (max-width: 640px) {{ [class*="st-key-stats"] > div {{ flex-basis: 9rem; }}
+  [data-testid="stMetricValue"], [data-testid="stMetricValue"] * {{ font-size: 1.15rem;
+  white-space: normal; }} }}
 .hw-age {{ font-size: 0.85rem; opacity: 0.78; margin: 0; }}
 .hw-age::before {{ content: ""; display: inline-block; width: 0.55rem; height: 0.55rem;
   border-radius: 50%; margin-right: 0.45rem; background: {NEUTRAL}; }}

@@ -21,6 +21,7 @@ _LOOKS = {
     "phone": {"color_scheme": "light", "viewport": {"width": 390, "height": 844}},
 }
 _TALLEST = 12_000
+_HEIGHT = "() => (document.querySelector('[data-testid=stMain]') ?? document.body).scrollHeight"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,10 +106,7 @@ def save(browser: Browser, address: str, look: str, file: Path) -> None:
     settle(page)
     width = page.viewport_size["width"] if page.viewport_size else 1440
     # The page scrolls within itself: the window has to be as tall as what is in it.
-    height = page.evaluate(
-        "() => { const main = document.querySelector('[data-testid=stMain]');"
-        " return main ? main.scrollHeight + 80 : document.body.scrollHeight; }"
-    )
+    height = page.evaluate(_HEIGHT) + 80
     page.set_viewport_size({"width": width, "height": min(max(height, 600), _TALLEST)})
     settle(page)
     page.screenshot(path=file)
@@ -120,13 +118,19 @@ def settle(page: Page) -> None:
     try:
         page.locator("h1").first.wait_for(timeout=30_000)
         page.wait_for_function(
-            "() => !document.querySelector('[data-testid=stSkeleton],[data-stale=true]')"
-            " && !document.querySelector('[data-testid=stStatusWidget]')",
+            "() => !document.querySelector('[data-testid=stSkeleton],[data-stale=true],.hw-wait')"
+            " && !document.querySelector('[data-testid=stStatusWidget]')"
+            " && [...document.querySelectorAll('[data-testid=stPlotlyChart]')].every("
+            " chart => chart.querySelector('.main-svg'))",
             timeout=30_000,
         )
     except TookTooLong:
         print(f"{page.url}: still not drawn after 30 s", file=sys.stderr)
-    page.wait_for_timeout(1_200)
+    heights = [0, 1, 2]
+    deadline = time.monotonic() + 30
+    while len(set(heights[-3:])) > 1 and time.monotonic() < deadline:
+        page.wait_for_timeout(500)
+        heights.append(page.evaluate(_HEIGHT))
 
 
 if __name__ == "__main__":

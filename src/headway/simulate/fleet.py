@@ -165,11 +165,13 @@ def _plan(random: Random, placement: Placement, number: int, name: str, incident
         background=random.randrange(40, 400) * SECOND,
         torn_chance=0.02,
         elastic=False,
-        heartbeat=5 * MINUTE if placement.live else None,
-        steps_per_record=100 if placement.live else 500,
+        heartbeat=MINUTE if placement.live else None,
+        steps_per_record=25 if placement.live else 500,
         troubles=tuple(trouble for _, trouble in _TROUBLES),
         strikes=_strikes(random, placement, incidents),
-        stragglers=_stragglers(random, size * _GPUS, every=number % 5 == 0 and size <= 4),
+        stragglers=_stragglers(
+            random, size * _GPUS, every=number % 5 == 0 and size <= 4 and not placement.live
+        ),
         recovery=_RECOVERY,
     )
 
