@@ -8,7 +8,7 @@ inhibitions and maintenance keep alerts out of it; what they hide resolves like 
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, Literal
 
@@ -32,8 +32,9 @@ class Told:
 
     @property
     def fingerprint(self) -> str:
-        """What identifies it among all alerts, in hex."""
-        whole = "\0".join(f"{name}\0{value}" for name, value in sorted(self.labels.items()))
+        """What identifies it among all alerts, in hex, also after its cause became known."""
+        kept = sorted(item for item in self.labels.items() if item[0] != "cause")
+        whole = "\0".join(f"{name}\0{value}" for name, value in kept)
         return hashlib.sha256(whole.encode()).hexdigest()[:16]
 
     @property
@@ -73,6 +74,7 @@ class Group:
     told_at: float | None = None
     first_told_at: float | None = None
     told: tuple[str, ...] = ()
+    over: tuple[Told, ...] = ()
     severity: str = "none"
     acknowledged_by: str | None = None
     acknowledged_at: float | None = None
@@ -198,15 +200,17 @@ def _group(
 ) -> tuple[Group | None, list[Notice]]:
     firing = [] if found is None else found.firing
     still = {one.fingerprint for one in (firing + found.hidden if found else [])}
+    over = [] if known is None or found is None else _over(known, found)
     if found is None or not still:
         if known is None or known.first_told_at is None:
             return None, []
-        over = [] if found is None else [one for one in found.over if one.fingerprint in known.told]
         readers = [known.receiver, *([known.escalated_to] if known.escalated_to else [])]
         return None, [
             _notice(replace(known, receiver=name), "resolved", "it is over", (), over)
             for name in readers
         ]
+    if known is not None:
+        known = _less(known, found, over)
     if not firing:
         return known, []  # hidden: told of again when it is heard again, resolved when it is over
     group = known or _opened(identity, now)
@@ -214,14 +218,21 @@ def _group(
     severity = max((one.severity for one in firing), key=_GRAVITY.__getitem__)
     why = _why(group, way, firing, severity, now)
     notices = []
-    over = [one for one in found.over if one.fingerprint in group.told]
     if why is not None:
         told = tuple(sorted(one.fingerprint for one in firing))
         first = now if group.first_told_at is None else group.first_told_at
         graver = _GRAVITY[severity] > _GRAVITY[group.severity] and group.told_at is not None
-        group = replace(group, told_at=now, first_told_at=first, told=told, severity=severity)
-        if graver:  # whoever took the ticket has not taken the page
-            group = replace(group, acknowledged_by=None, acknowledged_at=None, first_told_at=now)
+        group = replace(
+            group, told_at=now, first_told_at=first, told=told, over=(), severity=severity
+        )
+        if graver:  # whoever took the ticket, or the page before, has not taken this page
+            group = replace(
+                group,
+                acknowledged_by=None,
+                acknowledged_at=None,
+                escalated_at=None,
+                first_told_at=now,
+            )
         notices.append(_notice(group, "firing", why, firing, over))
     if _escalates(group, way, now):
         group = replace(group, escalated_at=now, escalated_to=way.escalate_to)
@@ -229,6 +240,25 @@ def _group(
         further = replace(group, receiver=way.escalate_to or group.receiver)
         notices.append(_notice(further, "firing", why, firing, over))
     return group, notices
+
+
+def _over(known: Group, found: _Gathered) -> list[Told]:
+    """Return what a group's readers were told of and is over, but for what they were told of."""
+    return [*known.over, *(one for one in found.over if one.fingerprint in known.told)]
+
+
+def _less(known: Group, found: _Gathered, over: Sequence[Told]) -> Group:
+    """Return a group without what is over, so that it is told of at once if it comes back.
+
+    What is over is kept until the next notice names it.
+    """
+    ended = {one.fingerprint for one in over}
+    left = [one for one in found.firing + found.hidden if one.fingerprint in known.told]
+    told = tuple(one for one in known.told if one not in ended)
+    severity = max((one.severity for one in left), key=_GRAVITY.__getitem__, default="none")
+    return replace(
+        known, told=told, over=tuple(over), severity=severity if ended else known.severity
+    )
 
 
 def _opened(identity: tuple[str, tuple[int, ...], str], now: float) -> Group:
@@ -285,9 +315,10 @@ def _notice(
 
 def as_row(group: Group) -> dict[str, Any]:
     """Return a group as plain values, to be kept."""
-    return {name: getattr(group, name) for name in group.__slots__}
+    return asdict(group)
 
 
 def group_of(row: Mapping[str, Any]) -> Group:
     """Return a group from what was kept of it."""
-    return Group(**{**row, "path": tuple(row["path"]), "told": tuple(row["told"])})
+    over = tuple(Told(**one) for one in row.get("over", ()))
+    return Group(**{**row, "path": tuple(row["path"]), "told": tuple(row["told"]), "over": over})
