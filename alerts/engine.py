@@ -39,6 +39,8 @@ INTERVAL = 2.0
 """Seconds between two evaluations."""
 _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 300.0
 """Seconds before a notice that was not taken is sent again: doubled from the first on."""
+_DOUBLINGS = 16
+"""Doublings after which the pause is the longest, however long a receiver is away."""
 _REFUSALS = 5
 """Refusals after which a notice is given up: the receiver will not change its mind."""
 
@@ -106,8 +108,9 @@ class Engine:
         if samples is None:
             return Plan(notices=(), groups=())
         with self._lock:
-            alerts = evaluate(list(self._site.rules.values()), samples, self._alerts, now)
-            words = sounding(alerts.values(), self._site.rules, samples, self._dashboard)
+            found = evaluate(list(self._site.rules.values()), samples, self._alerts, now)
+            words = sounding(found.values(), self._site.rules, samples, self._dashboard)
+            alerts = {alert.key: alert for alert, _ in words}
             loud = [told for alert, told in words if alert.state != "pending"]
             if self._handover is None:
                 decided = plan(self._site, loud, self.silences(), self._groups(), now)
@@ -171,9 +174,12 @@ class Engine:
         while not self._stopping.is_set():
             try:
                 self.turn()
-                self.deliver()
             except Exception:
                 _LOG.exception("alerting: this look failed; the next follows in %g s", INTERVAL)
+            try:
+                self.deliver()
+            except Exception:
+                _LOG.exception("alerting: nothing can be sent; again in %g s", INTERVAL)
             self._stopping.wait(INTERVAL)
 
     def _try(self, row: dict[str, Any]) -> None:
@@ -183,15 +189,25 @@ class Engine:
             outcome = Outcome(state="refused", answer="the site has no such receiver any more")
             tries = _REFUSALS
         else:
-            outcome, tries = self._send(notice, receiver, self._dashboard), row["tries"] + 1
+            outcome, tries = self._outcome(notice, receiver), row["tries"] + 1
         now = self._clock()
         if outcome.state == "delivered" or (outcome.state == "refused" and tries >= _REFUSALS):
             self._book.tried(row["notice"], outcome.answer, None, outcome.state, now)
             if outcome.state == "refused":
                 _LOG.error("receiver %s refuses: %s", row["receiver"], outcome.answer)
             return
-        pause = outcome.after or min(_FIRST_PAUSE * 2.0 ** row["tries"], _LONGEST_PAUSE)
+        usual = _FIRST_PAUSE * 2.0 ** min(row["tries"], _DOUBLINGS)
+        pause = min(outcome.after or usual, _LONGEST_PAUSE)
         self._book.tried(row["notice"], outcome.answer, now + pause, "waiting", now)
+
+    def _outcome(self, notice: Notice, receiver: Receiver) -> Outcome:
+        try:
+            return self._send(notice, receiver, self._dashboard)
+        except Exception as error:
+            # Its words may hold a secret, as those of a token that is no header do.
+            kind = type(error).__name__
+            _LOG.error("receiver %s: sending failed with %s", receiver.name, kind)
+            return Outcome(state="later", answer=f"sending failed: {kind}")
 
 
 def _row(alert: Alert) -> dict[str, Any]:

@@ -6,7 +6,7 @@ and comes out, and times are given, in seconds.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from headway.alerts.rule import Rule
@@ -28,7 +28,8 @@ class Sample:
 class Alert:
     """One alert of a rule: since when its condition holds, when it fired and when it was over.
 
-    `absent_since` is when the condition stopped holding while the alert is kept firing.
+    `absent_since` is when the condition stopped holding while the alert is kept firing. `routed`
+    are labels that decide whom it reaches, as they were when its condition held last.
     """
 
     rule: str
@@ -39,6 +40,7 @@ class Alert:
     fired_at: float | None = None
     absent_since: float | None = None
     resolved_at: float | None = None
+    routed: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def key(self) -> tuple[str, Labels]:

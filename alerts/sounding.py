@@ -1,6 +1,7 @@
 """An alert of the embedded engine as receivers are told of it: labels and words. Pure."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from urllib.parse import quote_plus
 
 from headway.alerts.evaluation import Alert, Sample
@@ -64,8 +65,7 @@ def told(alert: Alert, rule: Rule, around: Surroundings, dashboard: str) -> Told
     labels = {
         "alertname": rule.name,
         **own,
-        **around.people(run),
-        **around.cause(run),
+        **alert.routed,
         "severity": rule.severity,
         "area": rule.area,
         "subject": subject(rule, own),
@@ -94,10 +94,18 @@ def sounding(
     samples: Sequence[Sample],
     dashboard: str,
 ) -> list[tuple[Alert, Told]]:
-    """Return every alert of a known rule with its words."""
+    """Return every alert of a known rule with its words.
+
+    One whose condition holds no more keeps its labels: a run that is over is published no more,
+    and its last word is for those who heard the first.
+    """
     around = Surroundings(samples)
-    return [
-        (one, told(one, rules[one.rule], around, dashboard.rstrip("/")))
-        for one in alerts
-        if one.rule in rules
-    ]
+    known = (_routed(one, around) for one in alerts if one.rule in rules)
+    return [(one, told(one, rules[one.rule], around, dashboard.rstrip("/"))) for one in known]
+
+
+def _routed(alert: Alert, around: Surroundings) -> Alert:
+    if alert.absent_since is not None or alert.state == "resolved":
+        return alert
+    run = dict(alert.labels).get("run", "")
+    return replace(alert, routed={**around.people(run), **around.cause(run)})

@@ -135,11 +135,22 @@ class AlertBook:
             return bool(connection.execute(which.values(ends=now)).rowcount)
 
     def due(self, now: float) -> list[Row]:
-        """Return the notices to be sent at a time, the oldest of each receiver first."""
-        waiting = select(OUTBOX).where(OUTBOX.c.state == "waiting", OUTBOX.c.due <= now)
+        """Return the notices to be sent at a time, the oldest first.
+
+        A receiver is told of one key in order: an earlier notice that waits to be tried again
+        holds back the later ones, or a pager would open what is over.
+        """
+        waiting = select(OUTBOX).where(OUTBOX.c.state == "waiting").order_by(OUTBOX.c.notice)
         with self._reading() as connection:
-            found = connection.execute(waiting.order_by(OUTBOX.c.notice)).mappings()
-            return [dict(row) for row in found]
+            rows = [dict(row) for row in connection.execute(waiting).mappings()]
+        first: dict[tuple[str, str], int] = {}
+        for row in rows:
+            first.setdefault((row["receiver"], row["key"]), row["notice"])
+        return [
+            row
+            for row in rows
+            if row["due"] <= now and first[row["receiver"], row["key"]] == row["notice"]
+        ]
 
     def tried(self, notice: int, answer: str, due: float | None, state: str, now: float) -> None:
         """Keep what a receiver answered: the notice waits until `due`, or is over."""

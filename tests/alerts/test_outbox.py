@@ -1,0 +1,109 @@
+"""What waits for a receiver is sent in order and not lost, whatever the receiver answers."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from headway.alerts.engine import Engine
+from headway.alerts.notices import Notice
+from headway.alerts.receivers import Receiver
+from headway.alerts.senders import Outcome
+from headway.alerts.site import DEFAULT
+from headway.storage.alert_book import AlertBook
+
+NOW = 1_790_000_000.0
+OK = Outcome(state="delivered", answer="HTTP 200")
+AWAY = Outcome(state="later", answer="HTTP 503")
+
+
+class World:
+    """An engine without rules before a receiver that gives these answers, then takes all."""
+
+    def __init__(self, path: Path) -> None:
+        self.now = NOW
+        self.answers: list[Outcome | Exception] = []
+        self.taken: list[str] = []
+        self.book = AlertBook(path)
+        self.engine = Engine(
+            self.book, DEFAULT, lambda: None, lambda: self.now, "http://board", self._send
+        )
+
+    def _send(self, notice: Notice, receiver: Receiver, address: str) -> Outcome:
+        answer = self.answers.pop(0) if self.answers else OK
+        if isinstance(answer, Exception):
+            raise answer
+        if answer.state == "delivered":
+            self.taken.append(f"{notice.key} {notice.status}")
+        return answer
+
+    def post(self, key: str, status: str) -> None:
+        notice = Notice(
+            receiver="log",
+            key=key,
+            subject="run r",
+            status="firing" if status == "firing" else "resolved",
+            severity="page",
+            why="it is tried",
+            firing=(),
+        )
+        self.engine.post([notice])
+
+    def deliver(self) -> None:
+        """Send what is due, and wait for it."""
+        self.engine.deliver()
+        for job in list(self.engine._busy.values()):
+            job.result(10)
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    found = World(tmp_path / "alerts.sqlite")
+    yield found
+    found.engine.stop()
+    found.book.close()
+
+
+def test_what_is_over_is_never_told_before_what_it_ends(world: World) -> None:
+    world.answers = [AWAY]
+    world.post("a", "firing")
+    world.deliver()
+    world.post("a", "resolved")
+    world.post("b", "firing")
+    world.deliver()
+    world.deliver()
+    assert world.taken == ["b firing"]
+    world.now += 1
+    world.deliver()
+    world.deliver()
+    assert world.taken == ["b firing", "a firing", "a resolved"]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        Outcome(state="later", answer="HTTP 503", after=86_400.0),
+        Outcome(state="later", answer="HTTP 503", after=float("inf")),
+        UnicodeEncodeError("ascii", "top-secret", 0, 1, "ordinal not in range"),
+    ],
+    ids=["come again tomorrow", "come again never", "a token that is no header"],
+)
+def test_a_notice_waits_five_minutes_at_most_and_says_why(
+    world: World, answer: Outcome | Exception
+) -> None:
+    world.answers = [answer]
+    world.post("a", "firing")
+    world.deliver()
+    (row,) = world.book.deliveries(10)
+    assert row["state"] == "waiting"
+    assert "top-secret" not in row["answer"]
+    assert world.now < row["due"] <= world.now + 300
+
+
+def test_a_receiver_that_is_away_for_a_week_is_still_asked_every_five_minutes(world: World) -> None:
+    world.post("a", "firing")
+    (row,) = world.book.due(world.now)
+    world.answers = [AWAY]
+    world.engine._try({**row, "tries": 2_000})
+    (row,) = world.book.deliveries(10)
+    assert row["due"] == world.now + 300
