@@ -88,20 +88,14 @@ def _versions(snapshots: Iterable[Snapshot]) -> list[Mapping[str, Any]]:
     """Return the runs by the versions that they say they use, the most used first."""
     runs: dict[tuple[str, str], int] = {}
     for snapshot in snapshots:
-        for library, number in _said(snapshot).items():
-            runs[library, number] = runs.get((library, number), 0) + 1
+        for library, number in snapshot.versions.items():
+            runs[library, str(number)] = runs.get((library, str(number)), 0) + 1
     return [
         {"library": library, "version": number, "runs": count}
         for (library, number), count in sorted(
             runs.items(), key=lambda item: (item[0][0], -item[1])
         )
     ]
-
-
-def _said(snapshot: Snapshot) -> dict[str, str]:
-    configured = snapshot.ledger.book.configured
-    said = {} if configured is None else configured.versions or {}
-    return {library: str(number) for library, number in said.items()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,7 @@ nobody asks about can let go of its events and its ledger, and read them again f
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -74,6 +74,8 @@ class Snapshot:
 
     @property
     def ledger(self) -> Ledger:
+    versions: Mapping[str, Any]
+    """Versions of libraries that the run says it uses."""
         """Return the ledger; where it was let go, reading it takes as long as at a start."""
         found = self.held
         if found is None:
@@ -271,6 +273,7 @@ class RunLedger:
             self.latest, self._failure = None, error
         else:
             self.latest, self._failure = found, None
+                versions=_versions(ledger),
         self.as_of, self.cost = now, time.thread_time_ns() - begun
         self._computed = num_changes
         self._on_computed()
@@ -335,3 +338,8 @@ def _weight(part: Part) -> int:
     if isinstance(part.event, Steps):
         return _RECORD + _STEP * (part.last_sequence - part.first_sequence + 1)
     return _RECORD
+def _versions(ledger: Ledger) -> Mapping[str, Any]:
+    configured = ledger.book.configured
+    return {} if configured is None else configured.versions or {}
+
+
