@@ -71,11 +71,11 @@ class Snapshot:
     newest: int
     held: Ledger | None
     again: Callable[[int], Ledger]
+    versions: Mapping[str, Any]
+    """Versions of libraries that the run says it uses."""
 
     @property
     def ledger(self) -> Ledger:
-    versions: Mapping[str, Any]
-    """Versions of libraries that the run says it uses."""
         """Return the ledger; where it was let go, reading it takes as long as at a start."""
         found = self.held
         if found is None:
@@ -266,6 +266,7 @@ class RunLedger:
                 newest=newest,
                 held=ledger,
                 again=self._ledger_again,
+                versions=_versions(ledger),
             )
         except Exception as error:
             # A defect met by one run's events must not hide the other runs.
@@ -273,7 +274,6 @@ class RunLedger:
             self.latest, self._failure = None, error
         else:
             self.latest, self._failure = found, None
-                versions=_versions(ledger),
         self.as_of, self.cost = now, time.thread_time_ns() - begun
         self._computed = num_changes
         self._on_computed()
@@ -331,6 +331,11 @@ class RunLedger:
         return timeline
 
 
+def _versions(ledger: Ledger) -> Mapping[str, Any]:
+    configured = ledger.book.configured
+    return {} if configured is None else configured.versions or {}
+
+
 def _weight(part: Part) -> int:
     """Return about how many bytes a part takes in a timeline and its ledger (measured)."""
     if isinstance(part, Block):
@@ -338,8 +343,3 @@ def _weight(part: Part) -> int:
     if isinstance(part.event, Steps):
         return _RECORD + _STEP * (part.last_sequence - part.first_sequence + 1)
     return _RECORD
-def _versions(ledger: Ledger) -> Mapping[str, Any]:
-    configured = ledger.book.configured
-    return {} if configured is None else configured.versions or {}
-
-
