@@ -62,7 +62,6 @@ class Exposition:
         self, shown: Iterable[Snapshot], encode: Encode, content_type: str
     ) -> Iterable[_Text]:
         """Return the text of each run that is shown."""
-        target = self._service.settings.goodput_target
         with self._lock:
             known = self._kept.pop(content_type, {})
             found = {}
@@ -70,7 +69,7 @@ class Exposition:
                 run = snapshot.run
                 version, text = known.get(run, (None, {}))
                 if version != snapshot.version:
-                    text = _text(run_samples(snapshot, target), encode)
+                    text = _text(run_samples(snapshot), encode)
                 found[run] = snapshot.version, text
             self._kept[content_type] = found
             while len(self._kept) > _FORMATS:

@@ -25,6 +25,7 @@ from headway.collector.run_ledger import (
 from headway.events import Envelope
 from headway.expiry import Expiry
 from headway.ledger.segments import FrozenSegment
+from headway.settings import GOODPUT_TARGET
 
 _SECOND = 10**9
 _LAG = 3 * _SECOND
@@ -63,18 +64,24 @@ class Ledgers:
     """The timelines of all runs, found by run id or by name."""
 
     def __init__(
-        self, clock: Callable[[], int], stored: Stored | None = None, limit: int = 0
+        self,
+        clock: Callable[[], int],
+        stored: Stored | None = None,
+        limit: int = 0,
+        target: float = GOODPUT_TARGET,
     ) -> None:
         """Start without any run; `clock` gives the time in UTC nanoseconds.
 
         `stored` reads a run's segments and events again, so that beyond about `limit` bytes runs
-        that are over, and those that nobody asked about for longest, are let go.
+        that are over, and those that nobody asked about for longest, are let go. `target` is the
+        training goodput that runs are to reach.
         """
         self.asked = -float("inf")
         """When somebody last asked for all runs, in seconds of the monotonic clock."""
         self._clock = clock
         self._stored = stored
         self._limit = limit
+        self._target = target
         self._lock = threading.Lock()
         self._runs: dict[str, RunLedger] = {}
         self._unsettled: set[RunLedger] = set()
@@ -244,6 +251,7 @@ class Ledgers:
                     self._clock,
                     self._count_computed,
                     None if self._stored is None else self._again,
+                    self._target,
                 )
             return self._runs[run]
 

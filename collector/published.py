@@ -18,13 +18,13 @@ Published = tuple[str, Mapping[str, str], float]
 
 def published(service: Service) -> list[Published]:
     """Return every sample; a run that has ended has none."""
-    now, target = service.clock(), service.settings.goodput_target
+    now = service.clock()
     samples: list[Sample] = list(ingest_samples(service))
     for history in service.node_histories.known():
         samples += node_samples(history, now)
     for snapshot in service.ledgers.fleet().snapshots:
         if snapshot.report["end"] is None:
-            samples += run_samples(snapshot, target)
+            samples += run_samples(snapshot)
             samples += aging_samples(snapshot, now)
     return [
         (name, dict(zip(METRICS[name].labels, labels, strict=True)), value)

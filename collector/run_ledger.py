@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from headway.blocks import Block, Part, earliest, expanded, of_kinds
 from headway.collector.node_clocks import NodeClocks
+from headway.conditions import Condition, conditions, target_of
 from headway.events import (
     Envelope,
     IncidentAcknowledged,
@@ -26,6 +27,7 @@ from headway.expiry import Expiry
 from headway.ledger import Ledger, Timeline
 from headway.ledger.segments import FrozenSegment
 from headway.report import report, summary
+from headway.settings import GOODPUT_TARGET
 
 _LOG = logging.getLogger(__name__)
 
@@ -69,6 +71,7 @@ class Snapshot:
     report: dict[str, Any]
     summary: dict[str, Any]
     newest: int
+    conditions: tuple[Condition, ...]
     held: Ledger | None
     again: Callable[[int], Ledger]
     versions: Mapping[str, Any]
@@ -92,10 +95,12 @@ class RunLedger:
         clock: Callable[[], int],
         computed: Callable[[], None],
         stored: Callable[[str], StoredRun] | None = None,
+        target: float = GOODPUT_TARGET,
     ) -> None:
         """Start without events; `computed` is called after each new snapshot.
 
-        `stored` reads what was let go; without it nothing can be.
+        `stored` reads what was let go; without it nothing can be. `target` is the training
+        goodput that the run is to reach, unless it names its own.
         """
         self.name = run.rpartition("-")[0] or run
         self.started: int | None = None
@@ -110,6 +115,7 @@ class RunLedger:
         """About how many bytes its events and its ledger take."""
         self._run = run
         self._stored = stored
+        self._target = target
         self._clock = clock
         self._on_computed = computed
         self._queue_lock = threading.Lock()
@@ -264,6 +270,7 @@ class RunLedger:
                 report=built,
                 summary=summary(built),
                 newest=newest,
+                conditions=self._conditions(ledger, built),
                 held=ledger,
                 again=self._ledger_again,
                 versions=_versions(ledger),
@@ -277,6 +284,13 @@ class RunLedger:
         self.as_of, self.cost = now, time.thread_time_ns() - begun
         self._computed = num_changes
         self._on_computed()
+
+    def _conditions(self, ledger: Ledger, built: dict[str, Any]) -> tuple[Condition, ...]:
+        try:
+            return tuple(conditions(ledger, built, target_of(built["labels"], self._target)))
+        except Exception:  # a defect there must not hide the run
+            _LOG.exception("the conditions of %r for alerts could not be computed", self._run)
+            return ()
 
     def _ledger(self, timeline: Timeline, new: Sequence[Part], now: int) -> Ledger:
         if self._defect is not None:

@@ -4,12 +4,10 @@ A run's metrics come from its ledger here, since a dead rank's own metrics vanis
 they matter.
 """
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 from headway.collector.run_ledger import Snapshot
 from headway.collector.service import Service
-from headway.conditions import conditions
 from headway.events import LAYERS
 from headway.fleet.histories import NodeHistory
 
@@ -22,11 +20,8 @@ _PEOPLE = ("team", "cluster", "owner")
 """What a run may say of itself that decides whom its alerts reach."""
 
 
-def run_samples(snapshot: Snapshot, target: float) -> Iterator[Sample]:
-    """Yield the metrics of one run that its ledger alone decides.
-
-    `target` is the training goodput that runs are to reach, unless the run names its own.
-    """
+def run_samples(snapshot: Snapshot) -> Iterator[Sample]:
+    """Yield the metrics of one run that its ledger alone decides."""
     report = snapshot.report
     run = report["run"]
     for ratio in ("training_goodput", "infrastructure_goodput"):
@@ -52,14 +47,8 @@ def run_samples(snapshot: Snapshot, target: float) -> Iterator[Sample]:
     said = report["labels"]
     people = (str(said.get(name, "")) for name in _PEOPLE)
     yield "headway_run_info", (run, report["run_name"], *people), 1
-    for name, labels, value in conditions(snapshot.ledger, report, _target(said, target)):
+    for name, labels, value in snapshot.conditions:
         yield name, (run, *labels), value
-
-
-def _target(said: Mapping[str, Any], otherwise: float) -> float:
-    """Return the goodput that a run is to reach, by its label `goodput_target` where it is one."""
-    own = said.get("goodput_target")
-    return own if isinstance(own, float) and 0 < own < 1 else otherwise
 
 
 def aging_samples(snapshot: Snapshot, now: int) -> Iterator[Sample]:

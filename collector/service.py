@@ -46,7 +46,7 @@ class Service:
         self.own_events = OwnEvents(clock)
         self.fleet_shares = FleetShares()
         self.alerting: Alerting | None = None
-        self._ledgers = Ledgers(clock, self._stored, settings.ledger_limit)
+        self._ledgers = Ledgers(clock, self._stored, settings.ledger_limit, settings.goodput_target)
         self._node_histories = NodeHistories(self._ledgers, self.node_clocks, store, clock)
         self._refresher = Refresher(self._ledgers, clock)
         self._upkeep = Upkeep(store, self._ledgers, settings, clock)

@@ -17,6 +17,8 @@ from typing import Annotated, Any, ClassVar, TypeVar
 from headway.redaction import masked
 
 CONFIG_VARIABLE = "HEADWAY_CONFIG"
+GOODPUT_TARGET = 0.9
+"""Training goodput that runs are to reach unless somebody says another."""
 _PREFIX = "HEADWAY_"
 
 
@@ -185,7 +187,7 @@ class CollectorSettings(ServiceSettings):
     goodput_target: Annotated[
         float,
         "Training goodput that runs are to reach, 0 to 1; a run's label of this name goes first.",
-    ] = 0.9
+    ] = GOODPUT_TARGET
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -80,7 +80,7 @@ def test_a_clock_that_is_set_makes_no_age_negative_and_refuses_nothing(
     send(service, *SENT[3:])
     snapshot = service.ledgers.snapshot(RUN)
     assert negatives(snapshot.report) == []
-    of_run = [*run_samples(snapshot, 0.9), *aging_samples(snapshot, clock())]
+    of_run = [*run_samples(snapshot), *aging_samples(snapshot, clock())]
     samples = [*of_run, *ingest_samples(service)]
     assert [item for item in samples if item[2] is not None and item[2] < 0] == []
     counts = service.committer.counts()

@@ -76,7 +76,7 @@ def test_each_run_is_told_as_its_ledger_stands(collector: Running, accept: str) 
         for snapshot in collector.service.ledgers.snapshots():
             if snapshot.ledger.run == "old-1":
                 continue
-            for name, labels, value in run_samples(snapshot, 0.9):
+            for name, labels, value in run_samples(snapshot):
                 key = name, frozenset(zip(METRICS[name].labels, labels, strict=True))
                 assert found.get(key) == (None if value is None else pytest.approx(value))
     begin = 30 * DAY - 3000

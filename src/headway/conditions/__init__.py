@@ -5,6 +5,7 @@ the same number. A run that is over has none: its alerts resolve. Pure.
 """
 
 from headway.conditions.gauge import Condition
+from headway.conditions.goodput import target_of
 from headway.conditions.live import conditions
 
-__all__ = ["Condition", "conditions"]
+__all__ = ["Condition", "conditions", "target_of"]

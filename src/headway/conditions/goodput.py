@@ -3,7 +3,8 @@
 Where time is unattributed, each takes the end of the range that accuses nobody.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from headway.conditions.gauge import DAY, HOUR, Condition
 from headway.ledger import Ledger
@@ -12,6 +13,12 @@ from headway.windows import window
 WINDOWS = {"1h": HOUR, "24h": DAY}
 _LEAST_SHARE = 0.5
 """A run younger than this part of a window is not judged by it."""
+
+
+def target_of(labels: Mapping[str, Any], otherwise: float) -> float:
+    """Return the goodput that a run is to reach, by its label `goodput_target` where it is one."""
+    own = labels.get("goodput_target")
+    return own if isinstance(own, float) and 0 < own < 1 else otherwise
 
 
 def conditions(ledger: Ledger, target: float) -> Iterator[Condition]:

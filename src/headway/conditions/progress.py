@@ -9,10 +9,12 @@ import numpy as np
 from headway.conditions.gauge import HOUR, LEAST_TIME, Condition
 from headway.incidents import severe_faults
 from headway.ledger import Ledger
-from headway.ledger.attempts import Attempt
+from headway.ledger.attempts import Attempt, RankLog
 
 _FACTOR = 5
 """Silence beyond this many of its slow steps is a hang."""
+_FIRST_TIME = 1_800 * 10**9
+"""Time in ns that a phase may take which the run never ended before: compiling, a first load."""
 _RECOVERING = ("restart", "down")
 _JUST_NOW = 10**9
 
@@ -43,7 +45,7 @@ def _silence(ledger: Ledger) -> float:
     alive = [one for number, one in enumerate(ledger.book.attempts) if ledger.is_alive(number)]
     if not alive:
         return 0.0
-    limit = max(LEAST_TIME, _FACTOR * _slow_step(ledger))
+    limit = max(LEAST_TIME, _FACTOR * _slow_step(ledger), _open_phase(ledger, alive[-1]))
     return (now - last_completion(alive[-1])) / limit
 
 
@@ -55,6 +57,29 @@ def last_completion(attempt: Attempt) -> int:
         times += [phase.end for phase in log.phases if phase.end is not None]
         times += [] if log.started is None else [log.started]
     return max(times)
+
+
+def _open_phase(ledger: Ledger, attempt: Attempt) -> int:
+    """Return how long the phases that are open may take, in ns; 0 without any but steps.
+
+    Twice the longest of that name in the run; one that never ended before has half an hour.
+    """
+    names = {name for log in attempt.ranks.values() for name in _open_names(log)}
+    if not names:
+        return 0
+    known: dict[str, int] = {}
+    for one in ledger.book.attempts:
+        for name in names & one.longest.keys():
+            known[name] = max(known.get(name, 0), one.longest[name].duration)
+    return max(2 * known[name] if name in known else _FIRST_TIME for name in names)
+
+
+def _open_names(log: RankLog) -> Iterator[str]:
+    """Yield the phases of a rank that nothing closed since, be it a step."""
+    stepped = max((int(rows.end[-1]) for rows in log.rows[-2:] if len(rows.end)), default=0)
+    for phase in log.phases:
+        if phase.end is None and phase.name != "step" and phase.start >= stepped:
+            yield phase.name
 
 
 def _slow_step(ledger: Ledger) -> float:

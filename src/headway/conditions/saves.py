@@ -48,5 +48,6 @@ def _below(ledger: Ledger) -> int:
 
 
 def _claimed(save: CheckpointSummary, time: int) -> bool:
-    finished = save.finalized is not None and save.finalized <= time
+    """Whether a save was there to be loaded; a copy in memory goes with its node."""
+    finished = save.tier != "memory" and save.finalized is not None and save.finalized <= time
     return finished and save.state in (*_COMPLETE, "revoked")
