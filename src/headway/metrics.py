@@ -384,7 +384,7 @@ METRICS: Mapping[str, Metric] = {
             name="headway_steps_below_newest_checkpoint",
             kind="gauge",
             description="Steps between what the newest attempt resumed from and the newest "
-            "checkpoint that was claimed complete before it.",
+            "checkpoint, copies in memory left out, that was claimed complete before it.",
             labels=("run",),
         ),
         Metric(
@@ -405,7 +405,8 @@ METRICS: Mapping[str, Metric] = {
             name="headway_progress_silence_ratio",
             kind="gauge",
             description="Time since the run last completed a step or a phase, over 5 times its "
-            "99th percentile of steps, 10 min at least; 0 while it is known to recover.",
+            "99th percentile of steps, 10 min at least; in an open phase over twice its longest, "
+            "or 30 min for its first. 0 while it is known to recover.",
             labels=("run",),
         ),
         Metric(

@@ -118,6 +118,11 @@ def test_a_state_below_the_newest_claimed_checkpoint_tells_until_it_is_passed():
     assert told(passed, 1301)["headway_steps_below_newest_checkpoint",] == 0
 
 
+def test_a_copy_in_memory_that_went_with_its_node_is_no_checkpoint_that_was_passed_over():
+    lost = TORN.replace("finalized c700", "finalized c700 tier=memory")
+    assert told(lost, 901)["headway_steps_below_newest_checkpoint",] == 0
+
+
 def test_a_normal_rollback_is_not_below_the_newest_checkpoint():
     assert told(LOOP, 96)["headway_steps_below_newest_checkpoint",] == 0
 
@@ -125,6 +130,27 @@ def test_a_normal_rollback_is_not_below_the_newest_checkpoint():
 @pytest.mark.parametrize(("until", "ratio"), [(600, 0.5), (900, 1.0), (1500, 2.0)])
 def test_silence_is_measured_from_the_last_completion(until, ratio):
     assert told(HEALTHY, until)["headway_progress_silence_ratio",] == pytest.approx(ratio)
+
+
+@pytest.mark.parametrize(
+    ("phases", "until", "ratio"),
+    [
+        ("300 phase evaluation", 1200, 0.5),
+        ("300 phase evaluation", 2100, 1.0),
+        ("300-1500 phase evaluation\n1500 phase evaluation", 2700, 0.5),
+        ("300-320 phase checkpoint_save\n320 phase checkpoint_save", 920, 1.0),
+        ("300 phase step", 900, 1.0),
+    ],
+    ids=["first, at work", "first, hung", "as long as before", "hung save", "hung step"],
+)
+def test_a_phase_that_says_so_may_take_twice_as_long_as_it_ever_did(phases, until, ratio):
+    found = told(HEALTHY + phases, until)
+    assert found["headway_progress_silence_ratio",] == pytest.approx(ratio, abs=0.01)
+
+
+def test_a_phase_that_the_next_step_closed_gives_no_more_time():
+    text = HEALTHY + "300 phase evaluation\n310-400 steps 296-385"
+    assert told(text, 1000)["headway_progress_silence_ratio",] == pytest.approx(1, abs=0.01)
 
 
 def test_a_run_that_recovers_is_not_silent():
