@@ -88,6 +88,7 @@ class Engine:
         self._current = Current()
         self._stopping = threading.Event()
         self._busy: dict[str, Future[None]] = {}
+        self._refusals: dict[int, int] = {}
         self._pool = ThreadPoolExecutor(max_workers=8, thread_name_prefix="alerts")
         self._thread = threading.Thread(target=self._run, name="alerts", daemon=True)
 
@@ -132,13 +133,21 @@ class Engine:
         return decided
 
     def deliver(self) -> None:
-        """Begin to send what is due: for each receiver one notice at a time, in their order."""
+        """Begin to send what is due: for each receiver one notice at a time, in their order.
+
+        One that is away is not asked for the rest before the next look.
+        """
         for receiver, job in list(self._busy.items()):
             if job.done():
                 del self._busy[receiver]
+                if not job.cancelled() and job.exception() is not None:
+                    _LOG.error("receiver %s: what came of a try is not kept", receiver)
+        waiting: dict[str, list[dict[str, Any]]] = {}
         for row in self._book.due(self._clock()):
-            if row["receiver"] not in self._busy:
-                self._busy[row["receiver"]] = self._pool.submit(self._try, row)
+            waiting.setdefault(row["receiver"], []).append(row)
+        for receiver, rows in waiting.items():
+            if receiver not in self._busy:
+                self._busy[receiver] = self._pool.submit(self._send_all, rows)
 
     def current(self) -> Current:
         """Return what the newest look gave."""
@@ -182,23 +191,34 @@ class Engine:
                 _LOG.exception("alerting: nothing can be sent; again in %g s", INTERVAL)
             self._stopping.wait(INTERVAL)
 
-    def _try(self, row: dict[str, Any]) -> None:
+    def _send_all(self, rows: Sequence[dict[str, Any]]) -> None:
+        for row in rows:
+            if self._stopping.is_set() or self._try(row) == "later":
+                return
+
+    def _try(self, row: dict[str, Any]) -> str:
+        """Send one notice, keep what came of it and return that."""
         notice = notice_of(row["body"])
         receiver = self._site.receivers.get(row["receiver"])
         if receiver is None:
             outcome = Outcome(state="refused", answer="the site has no such receiver any more")
-            tries = _REFUSALS
+            refusals = _REFUSALS
         else:
-            outcome, tries = self._outcome(notice, receiver), row["tries"] + 1
+            outcome = self._outcome(notice, receiver)
+            refusals = self._refusals.get(row["notice"], 0) + 1
         now = self._clock()
-        if outcome.state == "delivered" or (outcome.state == "refused" and tries >= _REFUSALS):
+        if outcome.state == "delivered" or (outcome.state == "refused" and refusals >= _REFUSALS):
+            self._refusals.pop(row["notice"], None)
             self._book.tried(row["notice"], outcome.answer, None, outcome.state, now)
             if outcome.state == "refused":
                 _LOG.error("receiver %s refuses: %s", row["receiver"], outcome.answer)
-            return
+            return outcome.state
+        if outcome.state == "refused":
+            self._refusals[row["notice"]] = refusals
         usual = _FIRST_PAUSE * 2.0 ** min(row["tries"], _DOUBLINGS)
         pause = min(outcome.after or usual, _LONGEST_PAUSE)
         self._book.tried(row["notice"], outcome.answer, now + pause, "waiting", now)
+        return outcome.state
 
     def _outcome(self, notice: Notice, receiver: Receiver) -> Outcome:
         try:

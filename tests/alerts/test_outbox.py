@@ -100,6 +100,37 @@ def test_a_notice_waits_five_minutes_at_most_and_says_why(
     assert world.now < row["due"] <= world.now + 300
 
 
+REFUSED = Outcome(state="refused", answer="HTTP 404")
+
+
+def test_a_receiver_that_was_away_is_given_up_after_five_refusals_not_after_the_first(
+    world: World,
+) -> None:
+    world.answers = [AWAY] * 6 + [REFUSED] * 3
+    world.post("a", "firing")
+    for _ in range(10):
+        world.deliver()
+        world.now += 300
+    assert world.taken == ["a firing"]
+
+
+def test_many_notices_for_one_receiver_take_no_look_each(world: World) -> None:
+    for number in range(50):
+        world.post(f"run-{number:02d}", "firing")
+    world.deliver()
+    assert len(world.taken) == 50
+
+
+def test_a_receiver_that_is_away_delays_what_follows_by_one_try(world: World) -> None:
+    world.answers = [AWAY]
+    for number in range(3):
+        world.post(f"run-{number}", "firing")
+    world.deliver()
+    assert world.taken == [], "what is away is not asked again at once"
+    world.deliver()
+    assert world.taken == ["run-1 firing", "run-2 firing"]
+
+
 def test_a_receiver_that_is_away_for_a_week_is_still_asked_every_five_minutes(world: World) -> None:
     world.post("a", "firing")
     (row,) = world.book.due(world.now)
