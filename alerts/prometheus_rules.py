@@ -59,7 +59,8 @@ def expression(rule: Rule) -> str:
     if "run" not in rule.labels:
         return compared
     told = ", ".join(RUN_LABELS)
-    info = f"max by (run, {told}) (headway_run_info)"
+    # Of one run only one: two collectors that disagree would make the rule fail for every run.
+    info = f"topk by (run) (1, max by (run, {told}) (headway_run_info))"
     return f"({compared}) * on (run) group_left ({told}) {info} or on (run) ({compared})"
 
 
@@ -75,7 +76,7 @@ def _rule(rule: Rule, dashboard: str) -> Iterator[str]:
     yield f"    severity: {rule.severity}"
     yield f"    area: {rule.area}"
     yield f"    subject: {json.dumps(subject_template(rule))}"
-    if "run" in rule.labels:
+    if rule.is_routed_by_cause:
         yield f"    cause: {json.dumps(_CAUSE)}"
     yield "  annotations:"
     for name, text in annotation_templates(rule, dashboard).items():

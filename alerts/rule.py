@@ -71,6 +71,15 @@ class Rule:
         if self.area not in AREAS:
             raise ValueError(f"rule {self.name}: area {self.area!r}; known: {', '.join(AREAS)}")
 
+    @property
+    def is_routed_by_cause(self) -> bool:
+        """Whether the cause of the run's open incident is a label of its alerts.
+
+        With another label it is another alert to Prometheus, whose time would begin anew with each
+        incident: so only where the condition need not hold for a time.
+        """
+        return "run" in self.labels and self.hold == 0
+
     def holds(self, value: float) -> bool:
         """Return whether a value makes the rule true; NaN never does."""
         limit = self.threshold

@@ -100,12 +100,13 @@ def sounding(
     and its last word is for those who heard the first.
     """
     around = Surroundings(samples)
-    known = (_routed(one, around) for one in alerts if one.rule in rules)
+    known = (_routed(one, rules[one.rule], around) for one in alerts if one.rule in rules)
     return [(one, told(one, rules[one.rule], around, dashboard.rstrip("/"))) for one in known]
 
 
-def _routed(alert: Alert, around: Surroundings) -> Alert:
+def _routed(alert: Alert, rule: Rule, around: Surroundings) -> Alert:
     if alert.absent_since is not None or alert.state == "resolved":
         return alert
     run = dict(alert.labels).get("run", "")
-    return replace(alert, routed={**around.people(run), **around.cause(run)})
+    cause = around.cause(run) if rule.is_routed_by_cause else {}
+    return replace(alert, routed={**around.people(run), **cause})

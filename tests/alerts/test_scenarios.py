@@ -46,6 +46,7 @@ LAYER: Labels = (("layer", "launcher"), ("run", "r"))
 NODE: Labels = (("node", "n7"),)
 PLACED: Labels = (("node", "n7"), ("run", "r"))
 PHASE: Labels = (("phase", "checkpoint_save"), ("run", "r"), ("timeout", "heartbeat"))
+NOBODY = {"suspect_node": "", "suspect_rank": ""}
 LOOP = "headway_attempts_without_durable_step"
 TEN = 10 * MINUTE
 
@@ -94,6 +95,22 @@ SCENARIOS = (
                 metric="headway_run_info",
                 labels={"run": "r", "team": "llm", "cluster": "east", "owner": "ada"},
                 values=course((1, 10)),
+            ),
+        ),
+        fires={RUN: ((0, 10),)},
+    ),
+    Scenario(
+        name="two collectors disagree about a run's owner",
+        rule="RestartLoop",
+        series=(
+            Series(metric=LOOP, labels={"run": "r"}, values=course((3, 10))),
+            *(
+                Series(
+                    metric="headway_run_info",
+                    labels={"run": "r", "team": "llm", "cluster": "east", "owner": owner},
+                    values=course((1, 10)),
+                )
+                for owner in ("ada", "grace")
             ),
         ),
         fires={RUN: ((0, 10),)},
@@ -157,6 +174,26 @@ SCENARIOS = (
         "TrainingGoodputLow",
         course((0.6, 40), (0.1, 40)),
         window="1h",
+    ),
+    Scenario(
+        name="incidents that come and go meanwhile do not begin its time anew",
+        rule="TrainingGoodputLow",
+        series=(
+            Series(
+                metric=RULES["TrainingGoodputLow"].metric,
+                labels={"run": "r", "window": "1h"},
+                values=course((0.5, 70)),
+            ),
+            *(
+                Series(
+                    metric="headway_open_incident_gpu_seconds",
+                    labels={"run": "r", "incident": cause, "cause": cause, **NOBODY},
+                    values=course((None, begin), (60, 10), (None, 60 - begin)),
+                )
+                for begin, cause in ((10, "exception"), (30, "killed"))
+            ),
+        ),
+        fires={RUN: ((60, 70),)},
     ),
     one("another window is not meant", "TrainingGoodputLow", course((0.9, 70)), window="24h"),
     one(
