@@ -377,7 +377,8 @@ METRICS: Mapping[str, Metric] = {
         Metric(
             name="headway_restarts_left",
             kind="gauge",
-            description="Restarts that a recovery layer has left before it gives up.",
+            description="Restarts that a recovery layer has left before it gives up; absent for one "
+            "that never restarts by its settings.",
             labels=("run", "layer"),
         ),
         Metric(

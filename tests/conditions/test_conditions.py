@@ -93,6 +93,61 @@ def test_time_without_recovery_counts_from_the_last_step_and_not_below_ten_minut
     assert told(again, 1901)["headway_recovery_time_ratio",] == 0
 
 
+def test_a_layer_without_any_restarts_by_its_settings_has_used_none_up():
+    assert ("headway_restarts_left", "launcher") not in told(
+        HEALTHY + "1 budget launcher 0 limit=0", 301
+    )
+    assert (
+        told(HEALTHY + "1 budget launcher 0 limit=3", 301)["headway_restarts_left", "launcher"] == 0
+    )
+
+
+def test_an_outer_layer_that_starts_the_run_again_gives_the_inner_ones_new_restarts():
+    spent = LOOP.replace("95     fault", "91 budget launcher 0 limit=3\n95     fault")
+    assert told(spent, 96)["headway_restarts_left", "launcher"] == 0
+    again = "\n300 attempt E {} world=1\n302 resumed 50 from=c50\n302-310 steps 51-58"
+    inner = told(spent + again.format("launcher"), 311)
+    assert inner["headway_restarts_left", "launcher"] == 0
+    outer = told(spent + again.format("scheduler"), 311)
+    assert ("headway_restarts_left", "launcher") not in outer
+
+
+CHANGED = """
+0        allocation 4
+0        attempt A launcher world=1
+0-100    steps 1-100
+100      scheduled c100
+102      finalized c100
+102-200  steps 101-198
+200      scheduled c198
+203      finalized c198
+203-300  steps 199-295
+300      scheduled c295
+303      finalized c295
+303-305  steps 296-297
+305      exit signal=15
+310      attempt B scheduler world=1
+312      resumed 295 from=c295
+312-1312 steps 296-1295
+1312     scheduled c1295
+1320     finalized c1295
+1320-2312 steps 1296-2287
+2312     scheduled c2287
+2320     finalized c2287
+2320-3312 steps 2288-3279
+3312     scheduled c3279
+3320     finalized c3279
+3320-4220 steps 3280-4179
+"""
+
+
+def test_what_is_usual_for_checkpoints_is_what_the_newest_attempt_does():
+    found = told(CHANGED, 4221)
+    assert found["headway_checkpoint_interval_ratio",] == pytest.approx(901 / 1000, abs=0.01)
+    before = told(CHANGED, 402)
+    assert before["headway_checkpoint_interval_ratio",] == pytest.approx(0.99, abs=0.01)
+
+
 TORN = """
 0         allocation 4
 0         attempt A launcher world=1

@@ -1,6 +1,8 @@
 """Conditions of a run's checkpoints."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from statistics import median
 from typing import Any
 
 from headway.conditions.gauge import Condition
@@ -8,15 +10,17 @@ from headway.ledger import CheckpointSummary, Ledger
 
 _COMPLETE = ("claimed", "verified")
 _NEWEST = 10
-"""Newest saves that say how saving goes now."""
+"""Newest saves of the newest attempt that made any: they say how saving goes now."""
+_FEWEST = 2
+"""Intervals from which on an attempt says what is usual for it."""
 
 
 def conditions(ledger: Ledger, report: Mapping[str, Any]) -> Iterator[Condition]:
     """Yield how fresh the newest checkpoint is and how hard it is to write them."""
     saves = [save for save in ledger.checkpoints if save.scheduled is not None]
-    newest = saves[-_NEWEST:]
+    newest = [save for save in saves if save.attempt == saves[-1].attempt][-_NEWEST:]
     yield "headway_steps_below_newest_checkpoint", (), _below(ledger)
-    usual = report["checkpoint_writing"]["interval_ns"]["p50"]
+    usual = _interval(newest) or report["checkpoint_writing"]["interval_ns"]["p50"]
     if usual:
         durable = ledger.newest_durable
         since = ledger.start if durable is None else durable.durable_since or ledger.start
@@ -30,6 +34,16 @@ def conditions(ledger: Ledger, report: Mapping[str, Any]) -> Iterator[Condition]
     pressures = [save.highest_pressure for save in newest if save.highest_pressure is not None]
     if pressures:
         yield "headway_memory_pressure_ratio", (), max(pressures)
+
+
+def _interval(saves: Sequence[CheckpointSummary]) -> int | None:
+    """Return the usual time between saves of one attempt, None while it has made too few.
+
+    An attempt with other settings than those before it is judged by its own.
+    """
+    times = [save.scheduled for save in saves if save.scheduled is not None]
+    between = [after - before for before, after in pairwise(times)]
+    return int(median(between)) if len(between) >= _FEWEST else None
 
 
 def _below(ledger: Ledger) -> int:
