@@ -377,8 +377,8 @@ METRICS: Mapping[str, Metric] = {
         Metric(
             name="headway_restarts_left",
             kind="gauge",
-            description="Restarts that a recovery layer has left before it gives up; absent for one "
-            "that never restarts by its settings.",
+            description="Restarts that a recovery layer has left before it gives up; absent for "
+            "one that never restarts by its settings.",
             labels=("run", "layer"),
         ),
         Metric(
@@ -473,7 +473,7 @@ METRICS: Mapping[str, Metric] = {
             name="headway_live_gpu_faults",
             kind="gauge",
             description="GPU faults of the last hour that ask for a reset, a reboot or a "
-            "replacement, on GPUs of a live run.",
+            "replacement, on GPUs of a live run; 0 once it runs without the node.",
             labels=("run", "node"),
         ),
         Metric(

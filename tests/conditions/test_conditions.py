@@ -244,3 +244,23 @@ def test_a_gpu_that_is_out_of_service_counts_for_an_hour():
     text = HEALTHY + "\n290 gpu 0 GPU-a 0000:cb:00.0 node=node-a\n299 xid 79 0000:cb:00 node=node-a"
     assert told(text, 301)["headway_live_gpu_faults", "node-a"] == 1
     assert told(text, 301 + 3600)["headway_live_gpu_faults", "node-a"] == 0
+
+
+MOVED = """
+290  gpu 0 GPU-a 0000:cb:00.0 node=node-a
+299  xid 79 0000:cb:00 node=node-a
+300  exit signal=9
+310  attempt B scheduler world={world} rank={rank}
+312  resumed 198 from=c198 rank={rank}
+312-400 steps 199-280 rank={rank}
+"""
+
+
+@pytest.mark.parametrize(
+    ("rank", "world", "faults"),
+    [(4, 1, 0), (0, 1, 1), (4, 2, 1)],
+    ids=["elsewhere", "on the same node", "not all ranks known yet"],
+)
+def test_a_gpu_that_a_run_no_longer_uses_counts_no_longer(rank, world, faults):
+    found = told(HEALTHY + MOVED.format(rank=rank, world=world), 401)
+    assert found["headway_live_gpu_faults", "node-a"] == faults

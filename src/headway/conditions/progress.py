@@ -32,9 +32,21 @@ def conditions(ledger: Ledger, report: Mapping[str, Any]) -> Iterator[Condition]
     excess = [one["excess_ns"] / one["peers_ns"] for one in report["stragglers"] if one["peers_ns"]]
     yield "headway_straggler_excess_ratio", (), max(excess, default=0.0)
     yield "headway_live_dropped_events", (), report["dropped_events"]
-    since = ledger.closed_at - HOUR
+    since, used = ledger.closed_at - HOUR, _nodes(ledger)
     for node, times in severe_faults(ledger).items():
-        yield "headway_live_gpu_faults", (node,), sum(time > since for time in times)
+        lately = sum(time > since for time in times)
+        yield "headway_live_gpu_faults", (node,), lately if used is None or node in used else 0
+
+
+def _nodes(ledger: Ledger) -> set[str] | None:
+    """Return the nodes of the attempt that is alive; None until all of its ranks told theirs."""
+    number = len(ledger.book.attempts) - 1
+    if number < 0 or not ledger.is_alive(number):
+        return None
+    attempt = ledger.book.attempts[number]
+    found = {log.node for log in attempt.ranks.values() if log.node is not None}
+    whole = attempt.world_size is not None and len(attempt.ranks) >= attempt.world_size
+    return found if whole and all(log.node for log in attempt.ranks.values()) else None
 
 
 def _silence(ledger: Ledger) -> float:
