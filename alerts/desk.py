@@ -57,7 +57,7 @@ class Desk:
             "looked_at": current.looked_at,
             "alertmanager": None
             if handed is None
-            else {"address": handed.address, "failure": handed.failure},
+            else {"address": handed.shown, "failure": handed.failure},
             "alerts": sorted(listed, key=lambda one: (one["state"] != "firing", -one["since"])),
             "groups": [
                 {

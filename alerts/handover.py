@@ -7,6 +7,7 @@ gone resolves what it said: each one is said for three times the interval.
 import json
 import logging
 from collections.abc import Sequence
+from urllib.parse import urlsplit, urlunsplit
 
 import httpx
 
@@ -31,6 +32,12 @@ class Handover:
         self._said_at: float | None = None
         self._said: frozenset[tuple[str, bool]] = frozenset()
         self._owed: dict[str, Told] = {}
+
+    @property
+    def shown(self) -> str:
+        """The address without a name and password that may stand in it."""
+        found = urlsplit(self.address)
+        return urlunsplit(found._replace(netloc=found.netloc.rpartition("@")[2]))
 
     def tell(self, alerts: Sequence[Told], now: float) -> bool:
         """Say what fires and what is over, if it changed or is to be said again.
@@ -70,14 +77,14 @@ class Handover:
                 trust_env=False,
             )
         except (httpx.HTTPError, httpx.InvalidURL) as error:
-            words = f"Alertmanager at {self.address} cannot be reached: {type(error).__name__}"
+            words = f"Alertmanager at {self.shown} cannot be reached: {type(error).__name__}"
         else:
             if answer.is_success:
                 if self.failure is not None:
-                    _LOG.warning("Alertmanager at %s takes alerts again", self.address)
+                    _LOG.warning("Alertmanager at %s takes alerts again", self.shown)
                 return None
             said = " ".join(answer.text[:200].split())
-            words = f"Alertmanager at {self.address} refuses: HTTP {answer.status_code} {said}"
+            words = f"Alertmanager at {self.shown} refuses: HTTP {answer.status_code} {said}"
         if self.failure != words:
             _LOG.error("%s; what fires is kept and said again", words)
         return words

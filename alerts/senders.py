@@ -8,6 +8,7 @@ import ssl
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
+from urllib.parse import urlsplit
 
 import httpx
 
@@ -37,14 +38,19 @@ def send(notice: Notice, receiver: Receiver, external_url: str) -> Outcome:
     try:
         match receiver:
             case PagerDuty():
-                body = payloads.pagerduty(notice, secret(receiver.key), external_url)
-                return _post(f"{receiver.url.rstrip('/')}/v2/enqueue", body)
+                key = secret(receiver.key)
+                body = payloads.pagerduty(notice, key, external_url)
+                return _post(f"{receiver.url.rstrip('/')}/v2/enqueue", body, hidden=(key,))
             case Slack():
-                return _post(secret(receiver.url), payloads.slack(notice, receiver.channel))
+                address = secret(receiver.url)
+                message = payloads.slack(notice, receiver.channel)
+                return _post(address, message, hidden=_secrets(address))
             case Webhook():
                 token = None if receiver.token is None else secret(receiver.token)
                 address = _address(receiver.url)
-                return _post(address, payloads.webhook(notice, external_url), token)
+                hidden = () if address == receiver.url else _secrets(address)
+                body = payloads.webhook(notice, external_url)
+                return _post(address, body, token, hidden=hidden)
             case Email():
                 return _mail(notice, receiver)
             case Apprise():
@@ -84,7 +90,17 @@ def _address(url: str) -> str:
     return secret(url) if url.startswith(("file:", "env:")) else url
 
 
-def _post(url: str, body: object, token: str | None = None) -> Outcome:
+def _secrets(address: str) -> tuple[str, ...]:
+    """Return what of a secret address a receiver may say back: all of it, or its path."""
+    found = urlsplit(address)
+    path = f"{found.path}?{found.query}" if found.query else found.path
+    return (address, *([path] if path.strip("/") else []))
+
+
+def _post(
+    url: str, body: object, token: str | None = None, *, hidden: tuple[str, ...] = ()
+) -> Outcome:
+    """Post a body; of the answer nothing is kept that is `hidden`, nor the token."""
     headers = {"Content-Type": "application/json"}
     if token is not None:
         headers["Authorization"] = f"Bearer {token}"
@@ -98,7 +114,10 @@ def _post(url: str, body: object, token: str | None = None) -> Outcome:
         return Outcome(state="delivered", answer=words)
     if answer.status_code >= 500 or answer.status_code in _LATER:
         return Outcome(state="later", answer=words, after=_pause(answer))
-    return Outcome(state="refused", answer=f"{words}: {' '.join(answer.text[:200].split())}")
+    said = answer.text
+    for one in (*hidden, *([token] if token else [])):
+        said = said.replace(one, "***")
+    return Outcome(state="refused", answer=f"{words}: {' '.join(said[:200].split())}")
 
 
 def _pause(answer: httpx.Response) -> float | None:

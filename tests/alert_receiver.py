@@ -9,7 +9,10 @@ from typing import Any
 
 
 class AlertReceiver(ThreadingHTTPServer):
-    """Takes POSTs; `answers` are the statuses of the next ones, 200 after them."""
+    """Takes POSTs; `answers` are the statuses of the next ones, 200 after them.
+
+    With `echo` it answers with what it was asked, as careless programs do.
+    """
 
     daemon_threads = True
 
@@ -18,6 +21,7 @@ class AlertReceiver(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), _Handler)
         self.taken: list[tuple[str, dict[str, str], Any]] = []
         self.answers: list[int] = []
+        self.echo = False
         self.arrived = threading.Condition()
 
     @property
@@ -37,7 +41,8 @@ class _Handler(BaseHTTPRequestHandler):
     server: AlertReceiver
 
     def do_POST(self) -> None:
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        raw = self.rfile.read(int(self.headers["Content-Length"]))
+        body = json.loads(raw)
         with self.server.arrived:
             status = self.server.answers.pop(0) if self.server.answers else 200
             if status < 300:
@@ -45,6 +50,8 @@ class _Handler(BaseHTTPRequestHandler):
             self.server.arrived.notify_all()
         self.send_response(status)
         self.end_headers()
+        if self.server.echo:
+            self.wfile.write(f"no {self.path} for {self.headers['Authorization']} ".encode() + raw)
 
     def log_message(self, *_: object) -> None:
         """Say nothing."""

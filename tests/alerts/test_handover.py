@@ -90,6 +90,15 @@ def test_an_alertmanager_that_is_away_is_said_and_told_once_it_is_back(tmp_path:
     world.book.close()
 
 
+def test_a_password_in_the_address_of_alertmanager_is_shown_to_nobody(tmp_path: Path) -> None:
+    world = World(tmp_path, "http://ada:hush@127.0.0.1:9/path")
+    world.engine.turn()
+    shown = world.desk.state()["alertmanager"]
+    assert shown["address"] == "http://127.0.0.1:9/path"
+    assert shown["failure"].startswith("Alertmanager at http://127.0.0.1:9/path cannot")
+    world.book.close()
+
+
 def test_what_was_over_while_it_was_away_is_said_when_it_is_back(tmp_path: Path) -> None:
     handover = Handover("http://127.0.0.1:9", "http://board")
     world = World(tmp_path, "http://127.0.0.1:9")

@@ -11,7 +11,7 @@ import pytest
 
 from alert_receiver import AlertReceiver, alert_receiver
 from headway.alerts.notices import Notice, Told
-from headway.alerts.receivers import Email, PagerDuty, Slack, Webhook
+from headway.alerts.receivers import Email, PagerDuty, Receiver, Slack, Webhook
 from headway.alerts.senders import send
 
 SECRET = "the-routing-key"  # noqa: S105  # made up
@@ -152,6 +152,24 @@ def test_a_secret_that_is_missing_is_named_by_its_place_and_tried_again(place: s
     outcome = send(FIRING, PagerDuty(name="x", key=place), "http://board")
     assert outcome.state == "later"
     assert place.partition(":")[2] in outcome.answer
+
+
+@pytest.mark.parametrize("kind", ["slack", "webhook", "pagerduty"])
+def test_a_receiver_that_says_back_what_it_was_told_shows_no_secret(
+    receiver: AlertReceiver, tmp_path: Path, kind: str
+) -> None:
+    receiver.echo, receiver.answers = True, [404]
+    address, key = tmp_path / "address", tmp_path / "key"
+    address.write_text(f"{receiver.address}/services/T0/B0/hush")
+    key.write_text("hush-hush")
+    found: Receiver = {
+        "slack": Slack(name="x", url=f"file:{address}"),
+        "webhook": Webhook(name="x", url=f"file:{address}", token=f"file:{key}"),
+        "pagerduty": PagerDuty(name="x", key=f"file:{key}", url=receiver.address),
+    }[kind]
+    answer = send(FIRING, found, "http://board").answer
+    assert answer.startswith("HTTP 404: no ")
+    assert "hush" not in answer
 
 
 def test_an_address_that_nobody_has_is_tried_again_and_not_shown() -> None:
