@@ -31,7 +31,7 @@ from headway.alerts.receivers import Receiver
 from headway.alerts.senders import Outcome, send
 from headway.alerts.site import Site
 from headway.alerts.sounding import sounding
-from headway.storage.alert_book import AlertBook, AlertKey
+from headway.storage.alert_book import AlertBook, AlertKey, BookError
 
 _LOG = logging.getLogger(__name__)
 
@@ -41,6 +41,8 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 300.0
 """Seconds before a notice that was not taken is sent again: doubled from the first on."""
 _DOUBLINGS = 16
 """Doublings after which the pause is the longest, however long a receiver is away."""
+_UNWRITTEN = ""
+"""Stands for all receivers while notices are sent that could not be written down."""
 _REFUSALS = 5
 """Refusals after which a notice is given up: the receiver will not change its mind."""
 
@@ -89,6 +91,9 @@ class Engine:
         self._stopping = threading.Event()
         self._busy: dict[str, Future[None]] = {}
         self._refusals: dict[int, int] = {}
+        self._taken: dict[int, Outcome] = {}
+        self._remembered: Groups | None = None
+        self._unwritten: list[Notice] = []
         self._pool = ThreadPoolExecutor(max_workers=8, thread_name_prefix="alerts")
         self._thread = threading.Thread(target=self._run, name="alerts", daemon=True)
 
@@ -117,12 +122,7 @@ class Engine:
                 decided = plan(self._site, loud, self.silences(), self._groups(), now)
             else:
                 decided = Plan(notices=(), groups=())
-            self._book.turn(
-                {AlertKey(rule=one.rule, labels=one.labels): _row(one) for one in alerts.values()},
-                {group.key: as_row(group) for group in decided.groups},
-                [_posted(notice) for notice in decided.notices],
-                now,
-            )
+            self._keep(alerts, decided, now)
             self._alerts = alerts
             shown = tuple(one for one in words if one[0].state != "resolved")
             self._current = Current(
@@ -131,6 +131,42 @@ class Engine:
         if self._handover is not None:
             self._handover.tell(loud, now)
         return decided
+
+    def _keep(self, alerts: Alerts, decided: Plan, now: float) -> None:
+        """Write down what is decided, with what could not be before.
+
+        Where that fails it is remembered and sent nevertheless: a full disk is what people are
+        to hear of.
+        """
+        notices = [*self._unwritten, *decided.notices]
+        try:
+            self._book.turn(
+                {AlertKey(rule=one.rule, labels=one.labels): _row(one) for one in alerts.values()},
+                {group.key: as_row(group) for group in decided.groups},
+                [_posted(notice) for notice in notices],
+                now,
+            )
+        except BookError as error:
+            if self._remembered is None:
+                _LOG.error("%s; notices are sent without it", error)
+            self._remembered = {group.identity: group for group in decided.groups}
+            self._unwritten = notices
+        else:
+            self._remembered, self._unwritten = None, []
+
+    def _send_unwritten(self) -> None:
+        """Send what could not be written down; what is not taken is tried at the next look."""
+        held: set[tuple[str, str]] = set()
+        for notice in list(self._unwritten):
+            receiver = self._site.receivers.get(notice.receiver)
+            way = notice.receiver, notice.key
+            if way in held:
+                continue
+            if receiver is None or self._outcome(notice, receiver).state == "delivered":
+                with self._lock:
+                    self._unwritten = [one for one in self._unwritten if one is not notice]
+            else:
+                held.add(way)
 
     def deliver(self) -> None:
         """Begin to send what is due: for each receiver one notice at a time, in their order.
@@ -142,6 +178,8 @@ class Engine:
                 del self._busy[receiver]
                 if not job.cancelled() and job.exception() is not None:
                     _LOG.error("receiver %s: what came of a try is not kept", receiver)
+        if self._unwritten and _UNWRITTEN not in self._busy:
+            self._busy[_UNWRITTEN] = self._pool.submit(self._send_unwritten)
         waiting: dict[str, list[dict[str, Any]]] = {}
         for row in self._book.due(self._clock()):
             waiting.setdefault(row["receiver"], []).append(row)
@@ -177,6 +215,8 @@ class Engine:
         return None
 
     def _groups(self) -> Groups:
+        if self._remembered is not None:
+            return self._remembered
         return {group.identity: group for group in map(group_of, self._book.groups())}
 
     def _run(self) -> None:
@@ -204,12 +244,14 @@ class Engine:
             outcome = Outcome(state="refused", answer="the site has no such receiver any more")
             refusals = _REFUSALS
         else:
-            outcome = self._outcome(notice, receiver)
+            outcome = self._taken.get(row["notice"]) or self._outcome(notice, receiver)
             refusals = self._refusals.get(row["notice"], 0) + 1
         now = self._clock()
         if outcome.state == "delivered" or (outcome.state == "refused" and refusals >= _REFUSALS):
-            self._refusals.pop(row["notice"], None)
+            self._taken[row["notice"]] = outcome
             self._book.tried(row["notice"], outcome.answer, None, outcome.state, now)
+            del self._taken[row["notice"]]
+            self._refusals.pop(row["notice"], None)
             if outcome.state == "refused":
                 _LOG.error("receiver %s refuses: %s", row["receiver"], outcome.answer)
             return outcome.state

@@ -23,7 +23,7 @@ Row = dict[str, Any]
 
 
 class BookError(RuntimeError):
-    """The file is no book of alerting, or one of a newer version."""
+    """The file is no book of alerting, one of a newer version, or cannot be written."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +87,22 @@ class AlertBook:
 
         A notice has `receiver`, `key`, `subject` and `body`. What is said, and that it was said,
         are one transaction: after a crash it is sent again, or decided again, and never lost.
+
+        Raises:
+            BookError: it cannot be written, for want of room for example.
         """
+        try:
+            self._turn(alerts, groups, notices, now)
+        except DatabaseError as error:
+            raise BookError(f"what alerting decides cannot be kept: {error.orig}") from error
+
+    def _turn(
+        self,
+        alerts: Mapping[AlertKey, Row],
+        groups: Mapping[str, Row],
+        notices: Sequence[Row],
+        now: float,
+    ) -> None:
         with self._changing() as connection:
             connection.execute(delete(ALERTS))
             connection.execute(delete(GROUPS))

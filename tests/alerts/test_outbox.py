@@ -2,15 +2,17 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from headway.alerts.engine import Engine
+from headway.alerts.evaluation import Sample
 from headway.alerts.notices import Notice
 from headway.alerts.receivers import Receiver
 from headway.alerts.senders import Outcome
 from headway.alerts.site import DEFAULT
-from headway.storage.alert_book import AlertBook
+from headway.storage.alert_book import AlertBook, BookError
 
 NOW = 1_790_000_000.0
 OK = Outcome(state="delivered", answer="HTTP 200")
@@ -138,3 +140,67 @@ def test_a_receiver_that_is_away_for_a_week_is_still_asked_every_five_minutes(wo
     world.engine._try({**row, "tries": 2_000})
     (row,) = world.book.deliveries(10)
     assert row["due"] == world.now + 300
+
+
+def test_what_was_taken_is_not_sent_again_while_that_cannot_be_written_down(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise BookError("database or disk is full")
+
+    world.post("a", "firing")
+    with monkeypatch.context() as patched:
+        patched.setattr(world.book, "tried", full)
+        for _ in range(3):
+            world.engine.deliver()
+            for job in list(world.engine._busy.values()):
+                job.exception(10)
+    world.deliver()
+    world.deliver()
+    assert world.taken == ["a firing"]
+    assert [row["state"] for row in world.book.deliveries(10)] == ["delivered"]
+
+
+def test_a_book_that_cannot_be_written_keeps_no_page_from_people(tmp_path: Path) -> None:
+    failing = Sample(metric="headway_storage_failing", labels={}, value=1)
+    samples, now, sent = [failing], NOW, []
+    full = True
+    refusing = True
+
+    class Full(AlertBook):
+        def turn(self, *given: Any) -> None:
+            if full:
+                raise BookError("database or disk is full")
+            super().turn(*given)
+
+    def send(notice: Notice, receiver: Receiver, address: str) -> Outcome:
+        if refusing:
+            return AWAY
+        sent.append((notice.status, notice.severity))
+        return OK
+
+    book = Full(tmp_path / "alerts.sqlite")
+    engine = Engine(book, DEFAULT, lambda: samples, lambda: now, "http://board", send)
+
+    def looks(number: int) -> None:
+        nonlocal now
+        for _ in range(number):
+            now += 10
+            engine.turn()
+            engine.deliver()
+            for job in list(engine._busy.values()):
+                job.result(10)
+
+    looks(10)
+    refusing = False
+    looks(10)
+    assert sent == [("firing", "page")]
+    full = False
+    looks(3)
+    assert sent == [("firing", "page")], "nobody is told again once it can be kept"
+    assert [row["severity"] for row in book.groups()] == ["page"]
+    full, samples = True, []
+    looks(40)
+    assert sent == [("firing", "page"), ("resolved", "page")]
+    engine.stop()
+    book.close()
