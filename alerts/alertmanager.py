@@ -17,7 +17,7 @@ from headway.alerts.routing import (
     REPEAT_INTERVAL,
     Route,
 )
-from headway.alerts.rule import Rule
+from headway.alerts.rule import SAME, Rule
 from headway.alerts.site import Site
 
 _SEVERITY = '{{ if eq .CommonLabels.severity "page" }}critical{{ else }}warning{{ end }}'
@@ -149,7 +149,7 @@ def _inhibitions(rules: Mapping[str, Rule]) -> Iterator[dict[str, Any]]:
         yield {
             "source_matchers": [f'alertname="{rule.name}"'],
             "target_matchers": [f'alertname=~"{"|".join(targets)}"'],
-            "equal": ["run"],
+            "equal": list(SAME),
         }
 
 

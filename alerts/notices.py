@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from headway.alerts.matching import Matcher, matching
 from headway.alerts.routing import Way, ways
-from headway.alerts.rule import SEVERITIES
+from headway.alerts.rule import SAME, SEVERITIES
 from headway.alerts.site import Site
 
 _GRAVITY: Mapping[str, int] = {name: depth for depth, name in enumerate(reversed([*SEVERITIES]))}
@@ -184,7 +184,7 @@ def _inhibits(site: Site, stronger: Told, weaker: Told) -> bool:
     rule = site.rules.get(stronger.labels["alertname"])
     if rule is None or weaker.labels["alertname"] not in rule.inhibits:
         return False
-    return stronger.labels.get("run", "") == weaker.labels.get("run", "")
+    return all(stronger.labels.get(one) == weaker.labels.get(one) for one in SAME)
 
 
 def _is_muted(site: Site, way: Way, now: float) -> bool:

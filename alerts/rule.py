@@ -25,6 +25,8 @@ AREAS: Mapping[str, str] = {
     "headway": "who runs Headway itself",
 }
 """Who can mend what a rule finds, when nobody is named for the run itself."""
+SAME = ("run", "layer")
+"""Labels in which two alerts must agree for one to silence the other; both may lack them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

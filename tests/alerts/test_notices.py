@@ -75,6 +75,20 @@ def test_a_cause_that_becomes_known_is_no_further_alert() -> None:
     assert [one.labels["alertname"] for one in last.resolved] == ["RestartLoop"]
 
 
+def test_a_layer_without_restarts_hides_that_it_had_few_and_nothing_of_another_layer() -> None:
+    desk = Desk(SITE)
+    alerts = (
+        told("RestartBudgetExhausted", "page", layer="launcher"),
+        told("RestartBudgetLow", "ticket", layer="launcher"),
+        told("RestartBudgetLow", "ticket", layer="in_process"),
+    )
+    desk.see(0, *alerts)
+    assert desk.see(3, *alerts) == [
+        ("hook", "firing", ["RestartBudgetExhausted", "RestartBudgetLow"])
+    ]
+    assert [one.labels.get("layer") for one in desk.sent[0].firing] == ["launcher", "in_process"]
+
+
 class Desk:
     """Groups from look to look, kept as the book keeps them."""
 
