@@ -96,6 +96,12 @@ class Ledgers:
         for run, listed in segments.items():
             self._run(run).restore(listed)
 
+    def await_news(self) -> None:
+        """Note that what is known by now was read from the store: agents may know more."""
+        with self._lock:
+            for run in self._runs.values():
+                run.restored = self._clock()
+
     def add(self, parts: Sequence[Part]) -> None:
         """Take stored events; those of a node go to the runs that have ranks on it."""
         by_run: dict[str, list[Part]] = defaultdict(list)

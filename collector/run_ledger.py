@@ -36,7 +36,8 @@ _LIVE_STEP = 1_000_000_000
 _DEAR = 150_000_000
 """CPU time in ns from which on a ledger is not computed again for every event that arrives."""
 
-
+_CATCHING_UP = 180 * 10**9
+"""Time in ns within which agents ship what they kept while the collector was away."""
 _RECORD = 700
 _STEP = 125
 """Bytes of a record, and of each step in it."""
@@ -72,6 +73,8 @@ class Snapshot:
     summary: dict[str, Any]
     newest: int
     conditions: tuple[Condition, ...]
+    is_awaited: bool
+    """Whether its agents may not have shipped yet what happened while the collector was away."""
     held: Ledger | None
     again: Callable[[int], Ledger]
     versions: Mapping[str, Any]
@@ -111,6 +114,8 @@ class RunLedger:
         self.latest: Snapshot | None = None
         self.used = 0.0
         """When somebody last asked for the ledger, in seconds of the monotonic clock."""
+        self.restored: int | None = None
+        """When it was read from the store at the start of the collector, UTC ns."""
         self.weight = 0
         """About how many bytes its events and its ledger take."""
         self._run = run
@@ -271,6 +276,7 @@ class RunLedger:
                 summary=summary(built),
                 newest=newest,
                 conditions=self._conditions(ledger, built),
+                is_awaited=self._is_awaited(built["last_event"], now),
                 held=ledger,
                 again=self._ledger_again,
                 versions=_versions(ledger),
@@ -284,6 +290,12 @@ class RunLedger:
         self.as_of, self.cost = now, time.thread_time_ns() - begun
         self._computed = num_changes
         self._on_computed()
+
+    def _is_awaited(self, heard: int | None, now: int) -> bool:
+        restored = self.restored
+        if restored is None or not restored <= now < restored + _CATCHING_UP:
+            return False
+        return heard is None or heard < restored
 
     def _conditions(self, ledger: Ledger, built: dict[str, Any]) -> tuple[Condition, ...]:
         try:

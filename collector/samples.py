@@ -16,6 +16,8 @@ Sample = tuple[str, tuple[str, ...], float | None]
 
 _SECOND = 1e9
 _WEEK = 7 * 86_400 * 10**9
+_SILENCES = ("headway_progress_silence_ratio", "headway_recovery_time_ratio")
+"""Conditions that grow while nothing is heard: unknown until agents had time to ship."""
 _PEOPLE = ("team", "cluster", "owner")
 """What a run may say of itself that decides whom its alerts reach."""
 
@@ -48,7 +50,8 @@ def run_samples(snapshot: Snapshot) -> Iterator[Sample]:
     people = (str(said.get(name, "")) for name in _PEOPLE)
     yield "headway_run_info", (run, report["run_name"], *people), 1
     for name, labels, value in snapshot.conditions:
-        yield name, (run, *labels), value
+        if not (snapshot.is_awaited and name in _SILENCES):
+            yield name, (run, *labels), value
 
 
 def aging_samples(snapshot: Snapshot, now: int) -> Iterator[Sample]:
@@ -57,7 +60,7 @@ def aging_samples(snapshot: Snapshot, now: int) -> Iterator[Sample]:
     age = max(0, now - (snapshot.newest if heard is None else heard)) / _SECOND
     run = snapshot.report["run"]
     yield "headway_last_event_age_seconds", (run,), age
-    if snapshot.report["end"] is None:
+    if snapshot.report["end"] is None and not snapshot.is_awaited:
         yield "headway_silence_seconds", (run,), age
 
 

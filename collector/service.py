@@ -129,6 +129,7 @@ class Service:
             on_failed()
             return
         if not self._stopping.is_set():
+            self._ledgers.await_news()
             self._complete = True
             self._committer = Committer(self.store, self.settings, self._publish, self.clock)
             self._upkeep.start()
