@@ -64,7 +64,7 @@ def pagerduty(notice: Notice, routing_key: str, external_url: str) -> dict[str, 
         "payload": {
             "summary": headline(notice)[:_SUMMARY],
             "source": notice.subject,
-            "severity": _PAGERDUTY[notice.severity],
+            "severity": _PAGERDUTY.get(notice.severity, "info"),
             "timestamp": stamp(min(one.starts_at for one in notice.firing)),
             "component": first.labels.get("run") or first.labels.get("node") or "headway",
             "group": first.labels.get("cluster") or first.labels.get("team") or "headway",

@@ -113,7 +113,7 @@ def _rules(told: Mapping[str, Mapping[str, Any]]) -> dict[str, Rule]:
         if name not in RULES:
             raise SiteError(f"{where}: no such rule; the catalogue has {', '.join(RULES)}")
         _known(where, options, _RULE)
-        if options.get("off") is True:
+        if _flag(where, options, "off"):
             del found[name]
             continue
         rule = RULES[name]
@@ -171,7 +171,7 @@ def _routes(
                 receiver=options.get("receiver"),
                 matchers=matchers,
                 routes=_routes(f"{here}.routes", options.get("routes", ()), receivers, windows),
-                goes_on=options.get("continue", False) is True,
+                goes_on=_flag(here, options, "continue"),
                 mute=tuple(options.get("mute", ())),
                 escalate_to=options.get("escalate_to"),
                 **_times(here, options, _TIMES),
@@ -197,6 +197,13 @@ def _known(where: str, told: Any, names: tuple[str, ...]) -> None:
     for name in told:
         if name not in names:
             raise SiteError(f"{where}: unknown option {name!r}; known are {', '.join(names)}")
+
+
+def _flag(where: str, options: Mapping[str, Any], name: str) -> bool:
+    value = options.get(name, False)
+    if not isinstance(value, bool):
+        raise SiteError(f"{where}: {name} {value!r}; write true or false")
+    return value
 
 
 def _seconds(where: str, value: Any) -> int:

@@ -4,6 +4,7 @@ import email
 import socketserver
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -170,6 +171,14 @@ def test_a_receiver_that_says_back_what_it_was_told_shows_no_secret(
     answer = send(FIRING, found, "http://board").answer
     assert answer.startswith("HTTP 404: no ")
     assert "hush" not in answer
+
+
+def test_a_test_with_a_severity_of_somebody_else_reaches_pagerduty(
+    receiver: AlertReceiver, key: str
+) -> None:
+    notice = replace(FIRING, severity="critical")
+    outcome = send(notice, PagerDuty(name="x", key=key, url=receiver.address), "http://board")
+    assert outcome.state == "delivered"
 
 
 def test_an_address_that_nobody_has_is_tried_again_and_not_shown() -> None:

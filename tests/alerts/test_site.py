@@ -36,6 +36,8 @@ def test_an_only_receiver_is_the_default_one() -> None:
         (ONE + "[rules.RestartLoop]\nthreshold = '3'", "threshold '3' is no number"),
         (ONE + "[rules.RestartLoop]\nseverity = 'loud'", "choose one of page, ticket, info, none"),
         (ONE + "[rules.RestartLoop]\nhold = -1", "no whole number of seconds"),
+        (ONE + "[rules.RestartLoop]\noff = 'yes'", "off 'yes'; write true or false"),
+        (ONE + "[[routes]]\nmatch = ['a=b']\ncontinue = 'true'", "continue 'true'; write true"),
         ("[receivers.a]\nkind = 'pager'", "kind 'pager'; choose one of pagerduty, slack"),
         ("[receivers.a]\nkind = 'pagerduty'", "give key"),
         ("[receivers.a]\nkind = 'pagerduty'\nkey = 'abcdef'", "key is a secret"),
