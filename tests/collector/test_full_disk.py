@@ -1,5 +1,6 @@
 """A full disk: nothing is acknowledged that is not stored, and with room ingest goes on."""
 
+import random
 import resource
 import shutil
 import subprocess
@@ -11,9 +12,11 @@ import pytest
 
 from arrivals import numbers, stored, wait_until
 from collector_process import CollectorProcess, collector_process
+from headway import step_blocks
 from headway.collector.otlp.bodies import PROTOBUF
+from headway.events import Envelope, Steps
 from otlp_requests import body
-from records import PRODUCER, steps
+from records import PRODUCER, SECOND, record
 
 pytestmark = pytest.mark.slow
 
@@ -49,6 +52,22 @@ def small_disk(tmp_path: Path) -> Iterator[Callable[[int], Path]]:
         subprocess.run(["umount", str(folder)], check=True)
 
 
+def uneven_steps(first: int, last: int) -> Envelope:
+    """Return steps of which no two are alike: what repeats takes next to no room in the store."""
+    chance = random.Random(first)  # noqa: S311  # no secret
+    packed = step_blocks.pack(
+        step_blocks.Step(
+            start=(number - 1) * SECOND + chance.randrange(SECOND // 4),
+            duration=SECOND // 2 + chance.randrange(SECOND // 4),
+            loss=chance.random(),
+            samples=number,
+        )
+        for number in range(first, last + 1)
+    )
+    event = Steps(first_step=first, version=step_blocks.VERSION, packed=packed)
+    return record(last, event, producer=PRODUCER, count=last - first + 1, run="llama-1")
+
+
 class Sender:
     """Sends each batch of steps until it is acknowledged."""
 
@@ -59,7 +78,7 @@ class Sender:
 
     def send(self) -> httpx.Response:
         first = self.acknowledged + 1
-        content = body([steps(first, first + AT_ONCE - 1)])
+        content = body([uneven_steps(first, first + AT_ONCE - 1)])
         answer = self._http.post(
             f"{self._collector.address}/v1/logs", content=content, headers=HEADERS
         )
