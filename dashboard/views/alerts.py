@@ -106,28 +106,34 @@ def _firing(loud: Sequence[_Told], groups: Sequence[_Told]) -> None:
     if not loud:
         st.caption("Nothing fires.")
         return
-    told = {group["subject"]: group for group in groups}
+    of: dict[str, list[_Told]] = {}
+    for group in groups:
+        of.setdefault(group["subject"], []).append(group)
     columns = ("Severity", "What", "Suspect and stake", "Because", "Since", "Told")
-    body = [_firing_row(one, told.get(one["labels"]["subject"])) for one in loud]
+    body = [_firing_row(one, of.get(one["labels"]["subject"], ())) for one in loud]
     st.html(markup.table("Firing", columns, body, wide=(1, 2, 3)))
 
 
-def _firing_row(one: _Told, group: _Told | None) -> Sequence[markup.Cell]:
+def told(groups: Sequence[_Told]) -> str:
+    """Return who was told of a subject, and who of them took it."""
+    words = []
+    for group in groups:
+        taker = group["acknowledged_by"]
+        if group["told"] is not None:
+            words.append(group["receiver"] + ("" if taker is None else f" ({taker} has it)"))
+    return ", ".join(words) or "not yet"
+
+
+def _firing_row(one: _Told, groups: Sequence[_Told]) -> Sequence[markup.Cell]:
     annotations = one["annotations"]
     stake = ", ".join(annotations[name] for name in ("suspect", "stake") if annotations.get(name))
-    if group is None or group["told"] is None:
-        told = "not yet"
-    elif group["acknowledged_by"] is not None:
-        told = f"{group['receiver']}; {group['acknowledged_by']} has it"
-    else:
-        told = group["receiver"]
     return (
         plain(one["labels"]["severity"]),
         markup.two_lines(_about(one), f"{one['rule']}: {annotations['summary']}"),
         stake or UNKNOWN,
         f"{one['condition']}, now {one['value']:.4g}",
         when(round(one["since"] * _SECOND), reader.zone()),
-        told,
+        told(groups),
     )
 
 

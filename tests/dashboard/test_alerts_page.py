@@ -8,6 +8,7 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
+from headway.dashboard.views import alerts
 from headway.storage.alert_client import AlertClient
 from incident_collector import Running, running
 from timeline import at as moment
@@ -69,6 +70,14 @@ def test_what_fires_is_shown_with_its_reason(collector: Running) -> None:
     assert "RunHung: run llama-1 has completed no step and no phase for 3.0 times" in words
     assert "headway_progress_silence_ratio >= 1.0, now 3" in words
     assert "Nobody was told of anything yet." in words
+
+
+def test_everybody_who_was_told_of_a_subject_is_named() -> None:
+    pager = {"receiver": "pager", "told": 1.0, "acknowledged_by": "ada"}
+    chat = {"receiver": "chat", "told": 2.0, "acknowledged_by": None}
+    waiting = {"receiver": "mail", "told": None, "acknowledged_by": None}
+    assert alerts.told([pager, chat, waiting]) == "pager (ada has it), chat"
+    assert alerts.told([waiting]) == alerts.told([]) == "not yet"
 
 
 def test_who_would_be_told_is_shown(collector: Running) -> None:
