@@ -95,14 +95,16 @@ def evaluate(
 def _held(rule: Rule, labels: Labels, value: float, before: Alert | None, now: float) -> Alert:
     if before is None or before.state == "resolved":
         before = Alert(rule=rule.name, labels=labels, state="pending", value=value, active_at=now)
-    alert = replace(before, value=value, absent_since=None)
+    # A clock that was ahead would otherwise count from a time that is still to come.
+    begun = min(before.active_at, now)
+    alert = replace(before, value=value, absent_since=None, active_at=begun)
     if alert.state == "pending" and now - alert.active_at >= rule.hold:
         alert = replace(alert, state="firing", fired_at=now)
     return alert
 
 
 def _over(alert: Alert, keep: float, now: float) -> Alert:
-    since = now if alert.absent_since is None else alert.absent_since
+    since = now if alert.absent_since is None else min(alert.absent_since, now)
     if now - since < keep:
         return replace(alert, absent_since=since)
     return replace(alert, state="resolved", resolved_at=now, absent_since=None)

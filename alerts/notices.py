@@ -210,7 +210,7 @@ def _group(
             for name in readers
         ]
     if known is not None:
-        known = _less(known, found, over)
+        known = _not_ahead(_less(known, found, over), now)
     if not firing:
         return known, []  # hidden: told of again when it is heard again, resolved when it is over
     group = known or _opened(identity, now)
@@ -259,6 +259,14 @@ def _less(known: Group, found: _Gathered, over: Sequence[Told]) -> Group:
     return replace(
         known, told=told, over=tuple(over), severity=severity if ended else known.severity
     )
+
+
+def _not_ahead(known: Group, now: float) -> Group:
+    """Return a group as if nothing of it were still to come: the clock may have been ahead."""
+    told, first = (
+        None if time is None else min(time, now) for time in (known.told_at, known.first_told_at)
+    )
+    return replace(known, opened_at=min(known.opened_at, now), told_at=told, first_told_at=first)
 
 
 def _opened(identity: tuple[str, tuple[int, ...], str], now: float) -> Group:

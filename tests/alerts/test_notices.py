@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+from headway.alerts.catalogue import RULES
+from headway.alerts.evaluation import Sample, evaluate
 from headway.alerts.notices import Group, Notice, Told, acknowledged, as_row, group_of, plan
 from headway.alerts.site import Site, site
 
@@ -87,6 +89,28 @@ def test_a_layer_without_restarts_hides_that_it_had_few_and_nothing_of_another_l
         ("hook", "firing", ["RestartBudgetExhausted", "RestartBudgetLow"])
     ]
     assert [one.labels.get("layer") for one in desk.sent[0].firing] == ["launcher", "in_process"]
+
+
+def test_a_clock_that_was_ahead_delays_no_notice_once_it_is_right() -> None:
+    desk, ahead = Desk(SITE), 86_400.0
+    page, more = told("RestartLoop", "page"), told("PersistentFault", "page")
+    desk.see(ahead, page)
+    desk.see(ahead + 3, page)
+    assert desk.see(0, page, more) == []
+    assert desk.see(60, page, more) == [("hook", "firing", ["PersistentFault", "RestartLoop"])]
+
+
+def test_a_clock_that_was_ahead_keeps_no_alert_pending_or_firing_once_it_is_right() -> None:
+    rule, ahead = RULES["GoodputBurnFast"], NOW + 86_400.0
+    high = [Sample(metric=rule.metric, labels={"run": "r", "window": "1h"}, value=9)]
+    alerts = evaluate([rule], high, {}, ahead)
+    for seconds in (0, rule.hold):
+        alerts = evaluate([rule], high, alerts, NOW + seconds)
+    assert [one.state for one in alerts.values()] == ["firing"]
+    alerts = evaluate([rule], [], alerts, ahead)
+    for seconds in (0, rule.keep):
+        alerts = evaluate([rule], [], alerts, NOW + seconds)
+    assert [one.state for one in alerts.values()] == ["resolved"]
 
 
 class Desk:

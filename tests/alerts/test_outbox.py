@@ -102,6 +102,14 @@ def test_a_notice_waits_five_minutes_at_most_and_says_why(
     assert world.now < row["due"] <= world.now + 300
 
 
+def test_a_clock_that_was_ahead_holds_back_no_notice_once_it_is_right(world: World) -> None:
+    world.now = NOW + 86_400
+    world.post("a", "firing")
+    world.now = NOW
+    world.deliver()
+    assert world.taken == ["a firing"]
+
+
 REFUSED = Outcome(state="refused", answer="HTTP 404")
 
 
