@@ -18,6 +18,8 @@ from headway.storage.alert_tables import ALERTS, GROUPS, METADATA, OUTBOX, SILEN
 
 KEPT = 90 * 86_400.0
 """Seconds for which a notice that was delivered or refused stays in the log."""
+_LONGEST_WAIT = 3_600.0
+"""No notice waits longer than this in seconds for its next try."""
 
 Row = dict[str, Any]
 
@@ -153,7 +155,8 @@ class AlertBook:
         """Return the notices to be sent at a time, the oldest first.
 
         A receiver is told of one key in order: an earlier notice that waits to be tried again
-        holds back the later ones, or a pager would open what is over.
+        holds back the later ones, or a pager would open what is over. What is due in hours was
+        kept by a clock that was ahead.
         """
         waiting = select(OUTBOX).where(OUTBOX.c.state == "waiting").order_by(OUTBOX.c.notice)
         with self._reading() as connection:
@@ -164,7 +167,8 @@ class AlertBook:
         return [
             row
             for row in rows
-            if row["due"] <= now and first[row["receiver"], row["key"]] == row["notice"]
+            if not now < row["due"] <= now + _LONGEST_WAIT
+            and first[row["receiver"], row["key"]] == row["notice"]
         ]
 
     def tried(self, notice: int, answer: str, due: float | None, state: str, now: float) -> None:
