@@ -149,9 +149,10 @@ def _word(value: Any) -> str:
 
 def fields_json(event: Event) -> str:
     """Return the known fields of an event as `json.dumps` writes them, without packed bytes."""
+    left_out = wire.EMPTY_BY_DEFAULT[type(event)]
     parts = [
         prefix + _word(value)
         for name, prefix in _PREFIXES[type(event)]
-        if (value := getattr(event, name)) is not None
+        if (value := getattr(event, name)) is not None and (value != () or name not in left_out)
     ]
     return "{" + ", ".join(parts) + "}"

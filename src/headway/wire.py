@@ -11,7 +11,6 @@ import types
 import typing
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, fields, replace
-from functools import cache
 from typing import Any, NamedTuple
 
 from headway import step_blocks
@@ -85,7 +84,7 @@ def _read_specs(declaration: type) -> Mapping[str, FieldSpec]:
 
 def to_fields(event: Event) -> dict[str, Value]:
     """Return the known fields of an event; an empty list that it has by default is left out."""
-    left_out = _empty_by_default(event.name)
+    left_out = EMPTY_BY_DEFAULT.get(type(event), frozenset())
     return {
         name: value
         for name in specs(type(event))
@@ -93,10 +92,11 @@ def to_fields(event: Event) -> dict[str, Value]:
     }
 
 
-@cache
-def _empty_by_default(name: str) -> frozenset[str]:
-    kind: type = EVENTS[name]
-    return frozenset(item.name for item in fields(kind) if item.default == ())
+EMPTY_BY_DEFAULT: Mapping[type, frozenset[str]] = {
+    kind: frozenset(item.name for item in fields(kind) if item.default == ())  # type: ignore[arg-type]  # each is a dataclass
+    for kind in EVENTS.values()
+}
+"""Lists of each kind of event that are left out where they are empty."""
 
 
 def from_fields(name: str, values: Mapping[str, Any]) -> Event:

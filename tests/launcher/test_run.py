@@ -37,8 +37,8 @@ PARENT = """
 import os, subprocess, sys, time
 process = subprocess.Popen(sys.argv[1:])
 os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
-time.sleep(3)
-sys.exit(process.wait())
+THEN
+process.wait()
 """
 """A launcher that asks late how its rank ended: before Linux 6.15 nobody else knows after that."""
 ENDS = {
@@ -57,6 +57,11 @@ def endpoint() -> Iterator[OtlpEndpoint]:
         yield served
 
 
+def parent(then: str, *command: str) -> list[str]:
+    """Return a launcher of one rank that does something before it asks how the rank ended."""
+    return [sys.executable, "-c", PARENT.replace("THEN", then), *command]
+
+
 def training(end: str = "returns") -> list[str]:
     return [sys.executable, "-c", TRAINING + ENDS[end]]
 
@@ -65,7 +70,7 @@ def test_what_a_command_recorded_is_shipped_before_the_exit(
     endpoint: OtlpEndpoint, tmp_path: Path
 ) -> None:
     # The agent is there from the first second on; a command of less leaves its spools behind.
-    ended = launched(tmp_path, [sys.executable, "-c", PARENT, *training()], endpoint.address)
+    ended = launched(tmp_path, parent("time.sleep(3)", *training()), endpoint.address)
     assert ended.returncode == 0
     assert ended.stderr == b"", "the recorder sees that it is shipped, and the agent is silent"
     assert sum(len(item.packed) > 0 for item in of(endpoint.accepted, Steps)) >= 1
@@ -130,8 +135,7 @@ def test_where_an_agent_is_at_work_shipping_is_left_to_it(
     endpoint: OtlpEndpoint, tmp_path: Path
 ) -> None:
     with agent_process(tmp_path, endpoint.address) as agent:
-        words = ["sh", "-c", '"$@"; sleep 1', "sh", *training("is killed")]
-        ended = launched(tmp_path, words)
+        ended = launched(tmp_path, parent("time.sleep(3)", *training("is killed")))
         assert ended.returncode == 0
         assert b"no agent" not in ended.stderr
         assert (tmp_path / "agent.json").exists()
@@ -145,9 +149,7 @@ def test_where_an_agent_is_at_work_shipping_is_left_to_it(
 def test_what_an_agent_that_left_has_not_shipped_is_shipped_at_the_end(
     endpoint: OtlpEndpoint, tmp_path: Path
 ) -> None:
-    words = headway_run(
-        tmp_path, ["sh", "-c", '"$@"; read word', "sh", *training()], endpoint.address
-    )
+    words = headway_run(tmp_path, parent("input()", *training()), endpoint.address)
     with only_agent(tmp_path):
         process = subprocess.Popen(
             words, env=surroundings(), stdin=subprocess.PIPE, stderr=subprocess.PIPE
