@@ -123,12 +123,15 @@ def _texts(block: Block) -> list[str]:
     varying = [name for name, column in block.fields.items() if column.values is not None]
     if not varying:
         return [fields_json(block.first().event)] * block.count
+    left_out = wire.EMPTY_BY_DEFAULT[block.kind]
+    if left_out.intersection(varying):  # which records leave it out differs
+        return [fields_json(envelope.event) for envelope in block.envelopes()]
     texts: list[str] = [""] * block.count
     separator = "{"
     for name, prefix in _PREFIXES[block.kind]:
         column = block.fields[name]
         if column.values is None:
-            if column.constant is None:
+            if column.constant is None or (column.constant == () and name in left_out):
                 continue
             said = separator + prefix + _word(column.constant)
             texts = [text + said for text in texts]
