@@ -124,8 +124,6 @@ def _texts(block: Block) -> list[str]:
     if not varying:
         return [fields_json(block.first().event)] * block.count
     left_out = wire.EMPTY_BY_DEFAULT[block.kind]
-    if left_out.intersection(varying):  # which records leave it out differs
-        return [fields_json(envelope.event) for envelope in block.envelopes()]
     texts: list[str] = [""] * block.count
     separator = "{"
     for name, prefix in _PREFIXES[block.kind]:

@@ -74,7 +74,6 @@ def test_columns_become_the_rows_that_their_records_would(
         ("note", {"text": Column(None, [f'he said "{n}" \u2713' for n in range(5)])}),
         ("heartbeat", {"last_step": Column(None, np.arange(5))}),
         ("heartbeat", {}),
-        ("heartbeat", {"open_phases": Column(None, [(), ("step",), (), ("a", "b"), ()])}),
         ("heartbeat", {"last_step": Column(None, np.arange(5)), "open_phases": Column((), None)}),
         (
             StepsSummary.name,
