@@ -135,7 +135,8 @@ def test_where_an_agent_is_at_work_shipping_is_left_to_it(
     endpoint: OtlpEndpoint, tmp_path: Path
 ) -> None:
     with agent_process(tmp_path, endpoint.address) as agent:
-        ended = launched(tmp_path, parent("time.sleep(3)", *training("is killed")))
+        words = ["sh", "-c", '"$@"; sleep 1', "sh", *training("is killed")]
+        ended = launched(tmp_path, words)
         assert ended.returncode == 0
         assert b"no agent" not in ended.stderr
         assert (tmp_path / "agent.json").exists()
