@@ -10,31 +10,34 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from headway.alerts.rule import Rule
 from headway.alerts.sounding import RUN_LABELS
-from headway.alerts.texts import subject_template, summary_template
+from headway.alerts.texts import series, subject_template, summary_template
 
 INTERVAL = 15
 """Seconds between two evaluations."""
 _INCIDENT = "headway_open_incident_gpu_seconds"
-_SUSPECT = (
-    "{{ with printf `" + _INCIDENT + "{run=%q}` $labels.run | query }}{{ with first . }}"
+
+
+def _first(query: str, words: str) -> str:
+    """Return a template that writes words about what a query about the run first gives, if any."""
+    asked = "{{ with printf `" + query + "` $labels.run | query }}"
+    return asked + "{{ with first . }}" + words + "{{ end }}{{ end }}"
+
+
+_OF_RUN = _INCIDENT + "{run=%q}"
+_CAUSE = _first(_OF_RUN, '{{ label "cause" . }}')
+_SUSPECT = _first(
+    _OF_RUN,
     '{{ label "cause" . }}{{ with label "suspect_node" . }}, node {{ . }}{{ end }}'
-    '{{ with label "suspect_rank" . }}, rank {{ . }}{{ end }}{{ end }}{{ end }}'
+    '{{ with label "suspect_rank" . }}, rank {{ . }}{{ end }}',
 )
-_CAUSE = (
-    "{{ with printf `" + _INCIDENT + "{run=%q}` $labels.run | query }}{{ with first . }}"
-    '{{ label "cause" . }}{{ end }}{{ end }}'
+_STAKE = _first(
+    f"sum({_OF_RUN}) / 3600", '{{ printf "%.1f" (value .) }} GPU-hours so far'
+) + _first(
+    f"sum({_OF_RUN}) / 3600 * on () group_left (currency)"
+    " max by (currency) (headway_gpu_hour_price)",
+    ', {{ printf "%.0f" (value .) }} {{ label "currency" . }}',
 )
-_STAKE = (
-    "{{ with printf `sum(" + _INCIDENT + "{run=%q}) / 3600` $labels.run | query }}"
-    '{{ with first . }}{{ printf "%.1f" (value .) }} GPU-hours so far{{ end }}{{ end }}'
-    "{{ with printf `sum(" + _INCIDENT + "{run=%q}) / 3600 * on () group_left (currency)"
-    " max by (currency) (headway_gpu_hour_price)` $labels.run | query }}{{ with first . }}"
-    ', {{ printf "%.0f" (value .) }} {{ label "currency" . }}{{ end }}{{ end }}'
-)
-_INCIDENT_LINK = (
-    "{{ with printf `" + _INCIDENT + "{run=%q}` $labels.run | query }}{{ with first . }}"
-    'BASE/incident?incident={{ label "incident" . }}{{ end }}{{ end }}'
-)
+_INCIDENT_LINK = _first(_OF_RUN, 'BASE/incident?incident={{ label "incident" . }}')
 
 
 def rule_file(groups: Mapping[str, Iterable[Rule]], dashboard: str) -> str:
@@ -52,10 +55,8 @@ def rule_file(groups: Mapping[str, Iterable[Rule]], dashboard: str) -> str:
 
 def expression(rule: Rule) -> str:
     """Return the comparison in PromQL, with the run's labels beside its own."""
-    only = ",".join(f"{name}={json.dumps(value)}" for name, value in rule.only.items())
-    series = rule.metric + (f"{{{only}}}" if only else "")
     by = f"by ({', '.join(rule.labels)}) " if rule.labels else ""
-    compared = f"max {by}({series}) {rule.comparison} {rule.threshold:g}"
+    compared = f"max {by}({series(rule)}) {rule.comparison} {rule.threshold:g}"
     if "run" not in rule.labels:
         return compared
     told = ", ".join(RUN_LABELS)

@@ -3,6 +3,7 @@
 Both come from one text of the rule with `{value}` and `{label}` in it, and give the same words.
 """
 
+import json
 import string
 from collections.abc import Mapping
 
@@ -30,12 +31,15 @@ def summary_template(rule: Rule) -> str:
 
 def subject(rule: Rule, labels: Mapping[str, str]) -> str:
     """Return what an alert is about: its run, else its node, else Headway itself."""
-    return _subject(rule, labels)
+    for name in ("run", "node"):
+        if name in rule.labels:
+            return f"{name} {labels.get(name, '')}"
+    return "headway"
 
 
 def subject_template(rule: Rule) -> str:
     """Return the subject as a template of Prometheus."""
-    return _subject(rule, {name: "{{ $labels." + name + " }}" for name in rule.labels})
+    return subject(rule, {name: "{{ $labels." + name + " }}" for name in rule.labels})
 
 
 def shown(rule: Rule, value: float) -> str:
@@ -53,21 +57,18 @@ def shown(rule: Rule, value: float) -> str:
 
 def condition(rule: Rule) -> str:
     """Return the comparison as people read it, such as `headway_x{window="1h"} > 30%`."""
-    only = ",".join(f'{name}="{value}"' for name, value in rule.only.items())
-    series = rule.metric + (f"{{{only}}}" if only else "")
-    return f"{series} {rule.comparison} {shown(rule, rule.threshold)}"
+    return f"{series(rule)} {rule.comparison} {shown(rule, rule.threshold)}"
+
+
+def series(rule: Rule) -> str:
+    """Return the series that a rule compares, as PromQL selects them."""
+    only = ",".join(f"{name}={json.dumps(value)}" for name, value in rule.only.items())
+    return rule.metric + (f"{{{only}}}" if only else "")
 
 
 def fields_of(text: str) -> set[str]:
     """Return the names in braces in a text."""
     return {name for _, name, _, _ in string.Formatter().parse(text) if name}
-
-
-def _subject(rule: Rule, labels: Mapping[str, str]) -> str:
-    for name in ("run", "node"):
-        if name in rule.labels:
-            return f"{name} {labels.get(name, '')}"
-    return "headway"
 
 
 def _duration(seconds: float) -> str:
