@@ -1,6 +1,5 @@
 """A real Alertmanager on the loopback, for as long as a test needs it."""
 
-import socket
 import subprocess
 import time
 from collections.abc import Iterator
@@ -9,13 +8,9 @@ from pathlib import Path
 
 import httpx
 
+from ports import free_port
+
 PATIENCE = 60.0
-
-
-def free_port() -> int:
-    """Return a port that nobody holds now."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        return int(free.getsockname()[1])
 
 
 @contextmanager

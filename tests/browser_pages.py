@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -34,13 +33,6 @@ def chromium() -> Iterator[Browser]:
         opened = playwright.chromium.launch(executable_path=executable, args=QUIET.split())
         yield opened
         opened.close()
-
-
-def free_port() -> int:
-    """Return a port that was free a moment ago, for an address that must be known beforehand."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from alertmanager_process import free_port, wait_for
+from alertmanager_process import wait_for
+from ports import free_port
 
 
 def backfill(data: Path, openmetrics: str) -> None:

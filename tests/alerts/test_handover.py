@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from alert_receiver import AlertReceiver, alert_receiver
-from alertmanager_process import PATIENCE, alertmanager, free_port
+from alertmanager_process import PATIENCE, alertmanager
 from headway.alerts.alertmanager import configuration
 from headway.alerts.desk import Desk
 from headway.alerts.engine import Engine
@@ -17,6 +17,7 @@ from headway.alerts.evaluation import Sample
 from headway.alerts.handover import Handover
 from headway.alerts.site import site
 from headway.storage.alert_book import AlertBook
+from ports import free_port
 
 pytestmark = pytest.mark.slow
 

@@ -6,6 +6,7 @@ from headway.conditions import conditions
 from headway.ledger import ledger
 from headway.metrics import METRICS
 from headway.report import report
+from loops import CHAIN
 from timeline import at, timeline
 
 
@@ -53,29 +54,7 @@ def test_every_condition_is_a_published_metric_with_the_labels_that_it_gives():
         assert len(METRICS[name].labels) == 1 + len(labels)
 
 
-LOOP = """
-0      allocation 4
-0      attempt A launcher world=1
-0-50   steps 1-50
-50     scheduled c50
-52     finalized c50
-60     exit signal=9
-70     attempt B launcher world=1
-72     resumed 50 from=c50
-72-75  steps 51-53
-75     fault exception exception=ValueError message="bad sample 17"
-76     exit code=1
-80     attempt C launcher world=1
-82     resumed 50 from=c50
-82-85  steps 51-53
-85     fault exception exception=ValueError message="bad sample 18"
-86     exit code=1
-90     attempt D launcher world=1
-92     resumed 50 from=c50
-92-95  steps 51-53
-95     fault exception exception=ValueError message="bad sample 19"
-96     exit code=1
-"""
+LOOP = "0 allocation 4" + CHAIN
 
 
 def test_recoveries_that_break_alike_are_counted_and_named():

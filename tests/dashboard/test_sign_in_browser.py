@@ -5,8 +5,9 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, expect
 
-from browser_pages import chromium, dashboard_process, free_port
+from browser_pages import chromium, dashboard_process
 from openid_provider import CLIENT, SECRET, provider
+from ports import free_port
 from sample_run import sample
 from stub_collector import collector
 
