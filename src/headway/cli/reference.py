@@ -8,6 +8,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 
 from headway import cli, metrics, settings, wire
+from headway.cli.generated import page
 from headway.cli.runbooks import runbook_pages
 from headway.collector import openapi
 from headway.events import EVENTS, Envelope
@@ -15,8 +16,6 @@ from headway.gpu_faults import nvlink5, table
 from headway.gpu_faults.policy import DEFAULT_POLICY, RECOVERY_ACTIONS
 from headway.grafana.files import files as grafana_files
 from headway.storage.questions import QUESTIONS
-
-_GENERATED = "<!-- Written by `headway generate`; change the declaration instead. -->"
 
 
 def pages() -> Mapping[str, str]:
@@ -54,12 +53,12 @@ def events_page() -> str:
     ]
     for name, kind in EVENTS.items():
         parts += [f"## `{name}`", _sentence(kind), _fields(kind)]
-    return _page(parts)
+    return page(parts)
 
 
 def gpu_faults_page() -> str:
     """Return the page of all GPU faults, from `headway.gpu_faults`."""
-    return _page(
+    return page(
         [
             "# GPU faults",
             f"Declared in `src/headway/gpu_faults/`; this is the policy `{DEFAULT_POLICY.label}`. "
@@ -118,7 +117,7 @@ def gpu_faults_page() -> str:
 def metrics_page() -> str:
     """Return the page of all categories and metrics, from `headway.metrics`."""
     leaves = [*metrics.CATEGORIES.values(), metrics.SPARE]
-    return _page(
+    return page(
         [
             "# Categories and metrics",
             "Declared in `src/headway/metrics.py`.",
@@ -186,7 +185,7 @@ def settings_page() -> str:
                 ),
             ),
         ]
-    return _page(parts)
+    return page(parts)
 
 
 def views_page() -> str:
@@ -208,7 +207,7 @@ def views_page() -> str:
                 ((f"`{name}`", sentence) for name, sentence in view.columns.items()),
             ),
         ]
-    return _page(parts)
+    return page(parts)
 
 
 def questions_page() -> str:
@@ -239,7 +238,7 @@ def questions_page() -> str:
             ),
             f"```sql\n{question.sql}```",
         ]
-    return _page(parts)
+    return page(parts)
 
 
 def command_line_page() -> str:
@@ -254,7 +253,7 @@ def command_line_page() -> str:
         ]
         if rows:
             parts.append(_table(("Argument", "Meaning"), rows))
-    return _page(parts)
+    return page(parts)
 
 
 def _commands(
@@ -311,7 +310,3 @@ def _table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "\n".join(
         "| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines
     )
-
-
-def _page(parts: Iterable[str]) -> str:
-    return "\n\n".join([_GENERATED, *parts]) + "\n"

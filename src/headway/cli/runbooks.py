@@ -6,6 +6,7 @@ from headway.alerts.catalogue import GROUPS, RULES
 from headway.alerts.prometheus_rules import expression
 from headway.alerts.rule import AREAS, SEVERITIES, Rule
 from headway.alerts.texts import condition
+from headway.cli.generated import page
 from headway.metrics import METRICS
 from headway.wording import duration
 
@@ -39,7 +40,7 @@ def _rules_page() -> str:
         ]
         head = ["| rule | fires when | for | severity | area |", "| --- | --- | --- | --- | --- |"]
         parts += [f"## {name.capitalize()}", "\n".join([*head, *rows])]
-    return _page(parts)
+    return page(parts)
 
 
 def _runbook(rule: Rule) -> str:
@@ -62,7 +63,7 @@ def _runbook(rule: Rule) -> str:
     if rule.inhibits:
         weaker = ", ".join(f"[{name}]({name}.md)" for name in rule.inhibits)
         parts.append(f"While it fires these are not told of the same run: {weaker}.")
-    return _page(parts)
+    return page(parts)
 
 
 def _sentence(summary: str) -> str:
@@ -80,8 +81,3 @@ def _ns(seconds: int) -> int:
 
 def _bullets(lines: tuple[str, ...]) -> str:
     return "\n".join(f"- {line}" for line in lines)
-
-
-def _page(parts: list[str]) -> str:
-    marker = "<!-- Written by `headway generate`; change the declaration instead. -->"
-    return "\n\n".join([marker, *parts]) + "\n"
