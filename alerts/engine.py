@@ -94,6 +94,7 @@ class Engine:
         self._taken: dict[int, Outcome] = {}
         self._remembered: Groups | None = None
         self._unwritten: list[Notice] = []
+        self._written: tuple[Alerts, tuple[Group, ...]] | None = None
         self._pool = ThreadPoolExecutor(max_workers=8, thread_name_prefix="alerts")
         self._thread = threading.Thread(target=self._run, name="alerts", daemon=True)
 
@@ -133,12 +134,15 @@ class Engine:
         return decided
 
     def _keep(self, alerts: Alerts, decided: Plan, now: float) -> None:
-        """Write down what is decided, with what could not be before.
+        """Write down what is decided, if it changed, with what could not be before.
 
         Where that fails it is remembered and sent nevertheless: a full disk is what people are
         to hear of.
         """
         notices = [*self._unwritten, *decided.notices]
+        state = alerts, decided.groups
+        if state == self._written and not notices:
+            return
         try:
             self._book.turn(
                 {AlertKey(rule=one.rule, labels=one.labels): _row(one) for one in alerts.values()},
@@ -150,9 +154,9 @@ class Engine:
             if self._remembered is None:
                 _LOG.error("%s; notices are sent without it", error)
             self._remembered = {group.identity: group for group in decided.groups}
-            self._unwritten = notices
+            self._unwritten, self._written = notices, None
         else:
-            self._remembered, self._unwritten = None, []
+            self._remembered, self._unwritten, self._written = None, [], state
 
     def _send_unwritten(self) -> None:
         """Send what could not be written down; what is not taken is tried at the next look."""
