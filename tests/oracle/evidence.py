@@ -7,7 +7,16 @@ module, so that the rest of the oracle never has to think of it again (rules 1 t
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from headway.events import AttemptBound, Clock, Envelope, Event, RunStarted, Steps, StepsSummary
+from headway.events import (
+    AttemptBound,
+    AttemptStarted,
+    Clock,
+    Envelope,
+    Event,
+    RunStarted,
+    Steps,
+    StepsSummary,
+)
 from headway.step_blocks import unpack
 from oracle.scenario import SECOND
 
@@ -114,18 +123,41 @@ def _offsets(envelopes: Iterable[Envelope], as_of: int) -> dict[tuple[str | None
 
 
 def _bind(envelopes: Sequence[Envelope], known: Sequence[Envelope]) -> list[Envelope]:
-    """Give records their attempt where a later record of their producer names it."""
+    """Give records their attempt where a later record of their producer names it.
+
+    What others tell of a rank goes with that rank's latest start at or before it.
+    """
     bounds = [(e.producer, e.event) for e in known if isinstance(e.event, AttemptBound)]
-    found = []
-    for envelope in envelopes:
-        for producer, bound in bounds:
+    binders = {producer for producer, _ in bounds}
+
+    def bound(envelope: Envelope) -> str | None:
+        attempt = envelope.attempt
+        for producer, event in bounds:
             if (
                 producer == envelope.producer
-                and bound.first_sequence <= envelope.first_sequence
-                and envelope.last_sequence <= bound.last_sequence
+                and event.first_sequence <= envelope.first_sequence
+                and envelope.last_sequence <= event.last_sequence
             ):
-                envelope = replace(envelope, attempt=bound.attempt)
-        found.append(envelope)
+                attempt = event.attempt
+        return attempt
+
+    starts = sorted(
+        (e for e in envelopes if isinstance(e.event, AttemptStarted) and bound(e) != e.attempt),
+        key=lambda e: e.monotonic,
+    )
+    found = []
+    for envelope in envelopes:
+        attempt = bound(envelope)
+        if envelope.producer not in binders and envelope.attempt is not None:
+            for start in starts:
+                if (
+                    (start.node, start.boot_id, start.attempt)
+                    == (envelope.node, envelope.boot_id, envelope.attempt)
+                    and start.monotonic <= envelope.monotonic
+                    and envelope.rank in (None, start.rank)
+                ):
+                    attempt = bound(start)
+        found.append(replace(envelope, attempt=attempt))
     return found
 
 

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from headway.events import (
     AttemptBound,
+    AttemptStarted,
     CheckpointLoadFailed,
     Clock,
     Envelope,
@@ -34,6 +35,7 @@ from headway.events import (
     StepsSummary,
     StopAnnounced,
 )
+from headway.ledger.binding import Bindings, bindings
 from headway.ledger.segments import FrozenSegment
 from headway.sequences import SequenceSet
 from headway.wire import trim
@@ -104,7 +106,8 @@ class Intake:
         self._known: dict[str, SequenceSet] = {}
         self._offsets: Offsets = {}
         self._binding: list[Envelope] = []
-        self._bound: Mapping[str, Sequence[AttemptBound]] = {}
+        self._openings: dict[str, list[Envelope]] = defaultdict(list)
+        self._bound = Bindings()
         self._clocks: list[Envelope] = []
         self._version = 0
         self.segments: dict[str, list[FrozenSegment]] = defaultdict(list)
@@ -137,6 +140,8 @@ class Intake:
         self._envelopes.append(envelope)
         if isinstance(envelope.event, AttemptBound):
             self._binding.append(envelope)
+        elif isinstance(envelope.event, AttemptStarted):
+            self._openings[envelope.producer].append(envelope)
         elif isinstance(envelope.event, Clock):
             self._clocks.append(envelope)
         self._place(envelope)
@@ -146,7 +151,7 @@ class Intake:
         if self._offsets:
             # One boot has one monotonic clock, while anchors part where the wall clock was set.
             shift = self._offsets.get((envelope.node, envelope.boot_id), shift)
-        attempt = self._attempt(envelope) if self._bound else envelope.attempt
+        attempt = self._bound.attempt(envelope) if self._bound else envelope.attempt
         event = Stamped(envelope.monotonic + shift, shift, envelope, attempt)
         kind = envelope.event
         if is_of_node(envelope):
@@ -168,15 +173,6 @@ class Intake:
             self.floating.add(event)
         elif bulk:
             self.strays.add(event)
-
-    def _attempt(self, envelope: Envelope) -> str | None:
-        for bound in reversed(self._bound.get(envelope.producer, ())):
-            if (
-                bound.first_sequence <= envelope.first_sequence
-                and envelope.last_sequence <= bound.last_sequence
-            ):
-                return bound.attempt
-        return envelope.attempt
 
     @property
     def envelopes(self) -> Sequence[Envelope]:
@@ -210,17 +206,16 @@ class Intake:
                     quarantined[event.envelope.producer] += event.records
         return quarantined
 
-    def _bindings(self, offsets: Offsets, as_of: int) -> Mapping[str, Sequence[AttemptBound]]:
-        """Return what producers told by `as_of` about the attempt of their earlier records."""
-        found: dict[str, list[AttemptBound]] = {}
+    def _bindings(self, offsets: Offsets, as_of: int) -> Bindings:
+        """Return what producers told by `as_of` about the attempt of earlier records."""
+        if not self._binding:
+            return self._bound
+        known = []
         for envelope in self._binding:
-            key = (envelope.node, envelope.boot_id)
-            time = envelope.monotonic + offsets.get(key, envelope.anchor)
-            if time <= as_of and isinstance(envelope.event, AttemptBound):
-                found.setdefault(envelope.producer, []).append(envelope.event)
-        for listed in found.values():
-            listed.sort(key=lambda one: (one.first_sequence, one.last_sequence, one.attempt))
-        return found
+            shift = offsets.get((envelope.node, envelope.boot_id), envelope.anchor)
+            if envelope.monotonic + shift <= as_of:
+                known.append(envelope)
+        return bindings(known, self._openings)
 
     def earliest(self, as_of: int) -> int | None:
         """Return the time before which nothing is credible; None if nothing says so."""
