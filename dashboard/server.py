@@ -33,6 +33,7 @@ def main(settings: DashboardSettings, client: ClientSettings, *, port_given: boo
     from streamlit.starlette import App
 
     from headway.dashboard.front import Front
+    from headway.dashboard.way_back import WayBack
 
     configure(settings)
     secrets = sign_in.secrets(settings)
@@ -48,7 +49,10 @@ def main(settings: DashboardSettings, client: ClientSettings, *, port_given: boo
     app = App(
         _APP,
         secrets=secrets,
-        middleware=[Middleware(Front, titles=_titles)],
+        middleware=[
+            *([Middleware(WayBack, titles=_titles)] if secrets else []),
+            Middleware(Front, titles=_titles),
+        ],
         on_script_error=_failed,
     )
     threading.Thread(target=_announce, args=(settings.host, port), daemon=True).start()

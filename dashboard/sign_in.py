@@ -7,10 +7,9 @@ from typing import Any
 
 import streamlit as st
 
-from headway.dashboard import markup
+from headway.dashboard import markup, way_back
 from headway.settings import DashboardSettings, SettingError
 
-_CALLBACK = "/oauth2callback"
 _SHORTEST_SECRET = 32
 _PERSON = "email"
 _NEEDED = ("oidc_client_id", "oidc_client_secret", "oidc_redirect_url", "cookie_secret")
@@ -35,9 +34,10 @@ def secrets(settings: DashboardSettings) -> Mapping[str, Any]:
                 f"{name} is missing, which sign-in needs; set HEADWAY_DASHBOARD_{name.upper()}"
             )
     redirect, secret = settings.oidc_redirect_url or "", settings.cookie_secret or ""
-    if not redirect.endswith(_CALLBACK):
+    if not redirect.endswith(way_back.CALLBACK):
         raise SettingError(
-            f"oidc_redirect_url must be the dashboard's address with {_CALLBACK}, got {redirect!r}"
+            f"oidc_redirect_url must be the dashboard's address with {way_back.CALLBACK}, got "
+            f"{redirect!r}"
         )
     if len(secret) < _SHORTEST_SECRET:
         raise SettingError(

@@ -42,7 +42,7 @@ def variables(provider_address: str, port: int) -> dict[str, str]:
     }
 
 
-def test_who_signs_in_with_the_provider_reads_and_who_is_not_allowed_does_not(
+def test_who_signs_in_goes_on_to_the_page_of_the_link_and_who_is_not_allowed_reads_nothing(
     browser: Browser, endpoint: str
 ) -> None:
     port = free_port()
@@ -54,15 +54,15 @@ def test_who_signs_in_with_the_provider_reads_and_who_is_not_allowed_does_not(
     ):
         context = browser.new_context()
         page = context.new_page()
-        page.goto(f"{served.address}/run?run={RUN.report['run']}")
+        wanted = f"{served.address}/run?run={RUN.report['run']}&view=Checkpoints"
+        page.goto(wanted)
         expect(page.get_by_role("heading", name="Sign in")).to_be_visible(timeout=PATIENCE)
         assert RUN.report["run"] not in page.content()
 
         page.get_by_role("button", name="Sign in").click()
 
-        expect(page.get_by_role("heading", name="Fleet")).to_be_visible(timeout=PATIENCE)
-        page.goto(f"{served.address}/run?run={RUN.report['run']}")
         expect(page.get_by_test_id("stMetric").first).to_be_visible(timeout=PATIENCE)
+        assert page.url == wanted
         assert "openid" in one.asked[0]
         context.close()
 
