@@ -5,6 +5,7 @@ from typing import Any
 
 import streamlit as st
 
+from headway.course.setting_words import setting_name, setting_value
 from headway.dashboard import markup, numbers, source
 from headway.dashboard.figures.style import Report
 from headway.dashboard.source import RunData
@@ -25,27 +26,6 @@ def show(data: RunData) -> None:
     report = data.report
     _configuration(report)
     _timeouts(report)
-
-
-def setting_name(field: str, name: str | None) -> str:
-    """Return what a setting is called: `options: learning rate`."""
-    return plain(field).capitalize() if name is None else f"{plain(field).capitalize()}: {name}"
-
-
-def setting_value(field: str, value: Any, units: Mapping[str, str]) -> str:
-    """Return the value of a setting as people read it."""
-    if value is None:
-        return ""
-    if isinstance(value, list):
-        return ", ".join(map(str, value))
-    unit = units.get(field)
-    if unit == "ns" and isinstance(value, int):
-        return duration(value)
-    if isinstance(value, float):
-        text = f"{value:.12g}"
-    else:
-        text = count(value) if type(value) is int else str(value)
-    return f"{text} {unit}" if unit else text
 
 
 def timeout_name(name: str | None) -> str:
