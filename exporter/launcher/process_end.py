@@ -22,6 +22,8 @@ def exit_code(process_id: int, descriptor: int, proc: Path = Path("/proc")) -> i
     status = _kept(descriptor)
     if status is None:
         status = _shown(process_id, proc)
+    if status is None:  # its parent may have asked between the two
+        status = _kept(descriptor)
     return None if status is None else os.waitstatus_to_exitcode(status)
 
 

@@ -356,6 +356,10 @@ def test_a_rank_that_restarts_two_hundred_times_leaves_no_file_and_no_series_of_
 
     sizes = []
     with started(endpoint, tmp_path, metrics) as agent:
+        deadline = time.monotonic() + 60
+        while not metrics.clocks:  # the node's own series, which come when the collector answers
+            agent.watch()
+            assert time.monotonic() < deadline
         for number in range(200):
             rank = Rank(tmp_path, number)
             rank.steps(2)
