@@ -7,9 +7,9 @@ from html import escape
 from typing import Any
 
 from headway.dashboard import markup
-from headway.dashboard.figures.recoveries import PHASE_COLOURS, PHASE_MEANINGS
 from headway.dashboard.markup import Cell, Markup
 from headway.incidents.model import PHASES
+from headway.incidents.vocabulary import PHASE_COLOURS, PHASE_MEANINGS
 from headway.wording import (
     UNKNOWN,
     count,
@@ -29,13 +29,6 @@ _GPU_NS_PER_HOUR = 3_600 * 10**9
 _LONGEST_NAME = 40
 _LATE = 900 * 10**9
 """Time in ns after the closing within which a notice is still about an incident."""
-OUTCOMES: Mapping[str, str] = {
-    "held_at_first": "The first attempt held.",
-    "held_after_retries": "A later attempt held.",
-    "escalated": "An outer layer had to take over.",
-    "not_recovered": "No attempt held before the run ended.",
-    "open": "No attempt has held yet.",
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

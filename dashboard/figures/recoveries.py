@@ -5,31 +5,14 @@ from typing import Any
 
 import plotly.graph_objects as go  # type: ignore[import-untyped]  # it ships no types
 
-from headway import metrics
 from headway.dashboard.figures.style import HORIZONTAL_BARS, SECOND, styled, unit_of
 from headway.incidents.model import PHASES
+from headway.incidents.vocabulary import PHASE_COLOURS, PHASE_MEANINGS
 from headway.wording import count, counted, duration, percent, titled
 
 Group = Mapping[str, Any]
 """One cause or layer, as the API tells it."""
 
-PHASE_COLOURS: Mapping[str, str] = {
-    phase: metrics.category(category).colour
-    for phase, category in zip(
-        PHASES,
-        ("stalled", "restart", "down", "startup", "checkpoint_load", "rolled_back"),
-        strict=True,
-    )
-}
-"""Each phase has the colour of the category in which the ledger counts most of its time."""
-PHASE_MEANINGS: Mapping[str, str] = {
-    "detect": "From the fault until anybody acts on it.",
-    "teardown": "Stopping what is left of the broken attempt.",
-    "wait": "Queue and back-off: nobody starts anything.",
-    "start": "Rendezvous, processes, model.",
-    "load": "Reading the checkpoint back.",
-    "recompute": "Doing steps again that had been done before.",
-}
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#882255")
 _DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot", "solid")
 _TICKS: Mapping[int, str] = {

@@ -10,6 +10,7 @@ from headway.dashboard import markup, numbers, source
 from headway.dashboard.views import notes, reader
 from headway.events import CAUSES
 from headway.fleet.sides import side_of
+from headway.incidents.vocabulary import OUTCOME_WORDS
 from headway.storage.client import CollectorRefused
 from headway.wording import (
     UNKNOWN,
@@ -71,7 +72,7 @@ def _facts(one: _Told) -> None:
     zone = reader.zone()
     state = "Open" if one["state"] == "open" else "Closed"
     facts: list[markup.Cell] = [
-        f"{state}. {rows.OUTCOMES[one['outcome']]}",
+        f"{state}. {OUTCOME_WORDS[one['outcome']]}",
         markup.Markup(html="Run " + markup.run_link(one["run"], one["run_name"]).html),
         f"Opened {when(one['opened'], zone)}",
     ]

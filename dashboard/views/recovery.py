@@ -12,6 +12,7 @@ from headway.dashboard.views import reader, window
 from headway.dashboard.views.plots import plot
 from headway.dashboard.views.window import Window
 from headway.events import CAUSES
+from headway.incidents.vocabulary import PHASE_COLOURS, PHASE_MEANINGS
 from headway.wording import UNKNOWN, count, counted, duration, percent, plain
 
 _BY: Mapping[str, str] = {"cause": "by_cause", "layer": "by_layer"}
@@ -84,9 +85,7 @@ def _show(meant: Window, by: str, cause: str | None) -> None:
         numbers.heading(
             "What the time goes to",
             "Time of all incidents of a group, by phase. "
-            + " ".join(
-                f"{name.capitalize()}: {said}" for name, said in figures.PHASE_MEANINGS.items()
-            ),
+            + " ".join(f"{name.capitalize()}: {said}" for name, said in PHASE_MEANINGS.items()),
             query,
             key="phases",
         )
@@ -213,6 +212,6 @@ def _tail(tail: list[dict[str, Any]], query: str) -> None:
     if not tail:
         st.caption("No incident has recovered yet.")
         return
-    body = [rows.tail_row(one, figures.PHASE_COLOURS, reader.zone()) for one in tail[:_MOST_SLOW]]
+    body = [rows.tail_row(one, PHASE_COLOURS, reader.zone()) for one in tail[:_MOST_SLOW]]
     st.html(markup.table("Slowest recoveries", rows.TAIL_COLUMNS, body, wide=(3,)))
-    st.html(markup.colours(figures.PHASE_COLOURS))
+    st.html(markup.colours(PHASE_COLOURS))
