@@ -72,8 +72,7 @@ RUN_COLUMNS = (
     "#Lost",
     "Mainly to",
     "Costliest incident",
-    "#Training",
-    "#Infrastructure",
+    "#Goodput",
     "#Attempts",
     "#Step",
     "#Checkpoint age",
@@ -97,11 +96,18 @@ def run_row(one: Mapping[str, Any], price: Price) -> Sequence[Cell]:
         else markup.two_lines(
             incident_link(worst, incident_name(worst)), gpu_hours(worst["lost_gpu_ns"])
         ),
-        ratio_range(**time["training_goodput"]),
-        ratio_range(**time["infrastructure_goodput"]),
+        goodputs(time),
         count(one["attempts"]),
         markup.two_lines(sentences.progress(one), arrival(one)),
         sentences.checkpoint_age(one),
+    )
+
+
+def goodputs(time: Mapping[str, Any]) -> Cell:
+    """Return training goodput, and below it infrastructure goodput."""
+    training, infrastructure = time["training_goodput"], time["infrastructure_goodput"]
+    return markup.two_lines(
+        ratio_range(**training), f"infrastructure {ratio_range(**infrastructure)}"
     )
 
 
@@ -111,6 +117,25 @@ def open_incidents(one: Mapping[str, Any]) -> Cell:
         return ""
     address = markup.address("incidents", run=one["run"], state="open")
     return markup.link(address, counted(one["open_incidents"], "open incident"))
+
+
+def headline(group: Mapping[str, Any], worst: Mapping[str, Any] | None) -> Markup:
+    """Return who loses most, to what and whose fault it is; the run and its incident are links."""
+    text = words.headline(group, worst)
+    marked: dict[str, Markup | None] = {}
+    if worst is not None:
+        marked |= {
+            worst["run_name"]: markup.run_link(worst["run"], worst["run_name"]),
+            words.lost(worst["lost_gpu_ns"]): None,
+        }
+        if worst["largest_loss"] is not None:
+            title = metrics.category(worst["largest_loss"]["category"]).title.lower()
+            marked[f"mainly {title}"] = None
+        found = worst["worst_incident"]
+        if found is not None:
+            marked[incident_name(found)] = incident_link(found, incident_name(found))
+    marked[words.side_shares(group).partition(",")[0]] = None
+    return markup.spoken(text, marked)
 
 
 def main_loss(one: Mapping[str, Any]) -> Cell:
@@ -174,21 +199,18 @@ def incident_link(one: Mapping[str, Any], text: str) -> Markup:
     return markup.link(markup.address("incident", incident=one["incident"]), text)
 
 
-def total_columns(by: str, price: Price) -> Sequence[str]:
+def total_columns(by: str) -> Sequence[str]:
     """Return the headings of the table of totals."""
     return (
         by[:1].upper() + by[1:],
         "#Runs",
         "#Running",
         "#GPU time",
-        "#Training",
-        "#Infrastructure",
+        "#Goodput",
         "#Lost",
-        *(["#Cost"] if price else []),
         "#Incidents",
         "#Between failures",
-        "#Recovery p50",
-        "#p95",
+        "#Recovery, p50",
         "Whose the incidents are",
     )
 
@@ -201,14 +223,15 @@ def total_row(one: Mapping[str, Any], price: Price) -> Sequence[Cell]:
         count(one["runs"]),
         count(one["running"]),
         gpu_hours(time["elapsed_ns"]),
-        ratio_range(**time["training_goodput"]),
-        ratio_range(**time["infrastructure_goodput"]),
-        words.lost(one["lost_gpu_ns"]),
-        *([words.cost(one["lost_cost"], price)] if price else []),
+        goodputs(time),
+        markup.two_lines(
+            words.lost(one["lost_gpu_ns"]), words.cost(one["lost_cost"], price) if price else ""
+        ),
         count(one["incidents"]),
         words.mtbf(one["mtbf"]),
-        "" if recovered["p50"] is None else duration(recovered["p50"]),
-        "" if recovered["p95"] is None else duration(recovered["p95"]),
+        ""
+        if recovered["p50"] is None
+        else markup.two_lines(duration(recovered["p50"]), f"p95 {duration(recovered['p95'])}"),
         words.side_shares(one) or "none",
     )
 

@@ -22,7 +22,7 @@ STYLE = f"""<style>
 .hw-table.hw-narrow {{ width: auto; }}
 .hw-table th, .hw-table td {{ padding: 0.45rem 1rem 0.45rem 0; vertical-align: middle;
   border-bottom: 1px solid rgba(123,135,148,0.35); }}
-.hw-table tr:last-child td {{ border-bottom: none; }}
+.hw-table tbody tr:last-child > * {{ border-bottom: none; }}
 .hw-table .hw-number {{ text-align: right; }}
 .hw-table td.hw-number, .hw-table td.hw-short {{ white-space: nowrap; }}
 .hw-table a {{ display: inline-block; white-space: normal; overflow-wrap: anywhere;
@@ -40,7 +40,10 @@ STYLE = f"""<style>
 .hw-key {{ display: inline-block; width: 0.7rem; height: 0.7rem; margin-right: 0.4rem;
   outline: 1px solid {EDGE}; border-radius: 2px; }}
 [data-testid="stCaptionContainer"] {{ color: inherit; opacity: 0.78; }}
-.hw-lead {{ font-size: 1.1rem; line-height: 1.5; max-width: 60rem; margin: 0; }}
+.hw-lead {{ font-size: 1.1rem; line-height: 1.5; max-width: 60rem; margin: 0;
+  overflow-wrap: anywhere; }}
+.hw-lead a {{ color: inherit; font-weight: 600; text-decoration: underline;
+  text-underline-offset: 3px; }}
 [class*="st-key-stats"] [data-testid="stMetricDelta"] * {{ white-space: normal; }}
 .hw-facts {{ display: flex; flex-wrap: wrap; gap: 0.2rem 1.2rem; font-size: 0.9rem; margin: 0;
   overflow-wrap: anywhere; }}
@@ -194,9 +197,26 @@ def in_order(categories: Mapping[str, Any]) -> list[str]:
     return [name for name in names if categories.get(name)]
 
 
-def lead(text: str) -> str:
+def lead(text: Cell) -> str:
     """Return the sentence that opens a page."""
-    return f'<p class="hw-lead">{escape(text)}</p>'
+    return f'<p class="hw-lead">{_html(text)}</p>'
+
+
+def spoken(text: str, marked: Mapping[str, Markup | None]) -> Markup:
+    """Return a sentence in which some of its words are links, or stand out where they are none.
+
+    Words that are not in the sentence are left out; each is marked where it first stands.
+    """
+    found = {words: place for words in marked if words and (place := text.find(words)) >= 0}
+    parts, done = [], 0
+    for words, place in sorted(found.items(), key=lambda item: (item[1], -len(item[0]))):
+        if place < done:
+            continue  # within words that are marked already
+        instead = marked[words]
+        shown = f"<b>{escape(words)}</b>" if instead is None else instead.html
+        parts += [escape(text[done:place]), shown]
+        done = place + len(words)
+    return Markup(html="".join(parts) + escape(text[done:]))
 
 
 def age(text: str, *, stale: bool) -> str:

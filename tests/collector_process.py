@@ -3,7 +3,7 @@
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -15,13 +15,21 @@ PROGRAM = (
     "from headway.collector.server import main; sys.exit(main(load(CollectorSettings)))"
 )
 
+COMMAND = ("-m", "headway", "collect")
+"""As people start it: with alerting beside the server."""
+
 
 class CollectorProcess:
     """A started collector; `address` is known once it is ready."""
 
     def __init__(
-        self, database: Path, port: int = 0, variables: Mapping[str, str] | None = None
+        self,
+        database: Path,
+        port: int = 0,
+        variables: Mapping[str, str] | None = None,
+        program: Sequence[str] = ("-c", PROGRAM),
     ) -> None:
+        """Start it and wait for its address; a `program` other than the server alone runs it."""
         environment = {
             name: value for name, value in os.environ.items() if not name.startswith("HEADWAY_")
         }
@@ -33,7 +41,7 @@ class CollectorProcess:
             **(variables or {}),
         }
         self.process = subprocess.Popen(
-            [sys.executable, "-c", PROGRAM],
+            [sys.executable, *program],
             env=environment,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

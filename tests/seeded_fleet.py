@@ -17,7 +17,7 @@ from pathlib import Path
 
 import httpx
 
-from collector_process import CollectorProcess
+from collector_process import COMMAND, CollectorProcess
 from headway import dashboard as _dashboard  # any module: its place tells where the sources are
 from headway.events import Envelope
 from headway.exporter.shipping import NotTakenError, Shipper
@@ -40,6 +40,22 @@ class Size:
     incidents: int = 230
 
 
+ALERTS = """
+default = "oncall"
+
+[receivers.oncall]
+kind = "log"
+
+[receivers.pretraining]
+kind = "log"
+
+[[routes]]
+match = ['team="pretraining"']
+receiver = "pretraining"
+escalate_to = "oncall"
+escalate_after = 900
+"""
+"""Whom the fleet's alerts reach; nobody outside the collector's own log."""
 WHOLE = Size()
 SMALL = Size(runs=6, live=1, nodes=8, incidents=24)
 
@@ -52,11 +68,14 @@ def seeded_collector(size: Size = WHOLE, price: float = 2.5) -> Iterator[str]:
     with tempfile.TemporaryDirectory(prefix="headway-fleet-") as folder:
         database = Path(folder) / "headway.duckdb"
         shutil.copyfile(kept, database)
+        alerts = Path(folder) / "alerts.toml"
+        alerts.write_text(ALERTS, encoding="utf-8")
         variables = {
+            "HEADWAY_COLLECTOR_ALERTS_FILE": str(alerts),
             "HEADWAY_COLLECTOR_GPU_HOUR_PRICE": str(price),
             "HEADWAY_COLLECTOR_STEP_RETENTION_DAYS": "0",
         }
-        collector = CollectorProcess(database, variables=variables)
+        collector = CollectorProcess(database, variables=variables, program=COMMAND)
         going = fleet(
             time.time_ns(),
             runs=size.live,

@@ -7,7 +7,6 @@ import plotly.graph_objects as go  # type: ignore[import-untyped]  # it ships no
 
 from headway.dashboard.figures.style import styled
 from headway.dashboard.palette import EDGE
-from headway.metrics import CATEGORIES
 
 Found = Mapping[str, Any]
 """The answer to a query: columns with their types, and rows."""
@@ -18,7 +17,6 @@ _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 _NUMBERS = ("int", "uint", "float", "double", "decimal")
 _TIMES = ("timestamp", "date")
 _WORDS = ("string", "large_string", "bool")
-_PRODUCTIVE = CATEGORIES["productive"].colour
 
 
 def chart(found: Found) -> go.Figure | None:
@@ -82,7 +80,7 @@ def _bars(found: Found, rows: Sequence[Sequence[Any]], word: int, number: int) -
         x=[row[number] for row in shown],
         y=[_short(str(row[word])) for row in shown],
         orientation="h",
-        marker={"color": _PRODUCTIVE, "line": {"color": EDGE}},
+        marker={"color": _COLOURS[0], "line": {"color": EDGE}},
     )
     styled(figure, 90 + 26 * len(shown))
     figure.update_xaxes(title_text=_name(found, number))

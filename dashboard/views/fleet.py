@@ -14,7 +14,7 @@ from headway.dashboard.views.plots import plot
 from headway.dashboard.views.window import Window
 from headway.fleet import words
 from headway.fleet.sides import SIDES
-from headway.wording import count, counted, duration, gpu_hours, ratio_range
+from headway.wording import count, counted, duration, gpu_hours, money, ratio_range
 
 _GROUPS: Mapping[str, str] = {
     "team": "team",
@@ -46,7 +46,7 @@ def _show(meant: Window) -> None:
         reader.missing("No such run lived in this time.", "Choose a longer time, or any team.")
         return
     listed = source.answer("fleet/runs", **meant.asked, limit=_SHOWN[0])
-    st.html(markup.lead(words.headline(group, next(iter(listed["runs"]), None))))
+    st.html(markup.lead(rows.headline(group, next(iter(listed["runs"]), None))))
     against = "" if found["before"] is None else f" Changes are against the {meant.name} before."
     st.caption(f"{meant.words(found)}.{against}")
     _stats(meant, found, group)
@@ -79,7 +79,7 @@ def _stats(meant: Window, found: Mapping[str, Any], group: Mapping[str, Any]) ->
             )
         lost = group["lost_gpu_ns"]
         row.number(
-            "Lost",
+            "GPU time lost",
             words.lost(lost),
             definition="GPU time that was held and did not become lasting progress; a range where "
             "some time has no evidence either way.",
@@ -92,11 +92,16 @@ def _stats(meant: Window, found: Mapping[str, Any], group: Mapping[str, Any]) ->
         )
         if price is not None:
             row.number(
-                "Cost of it",
+                "Cost of what was lost",
                 words.cost(group["lost_cost"], price),
                 definition="Lost GPU time times the price of a GPU-hour, "
                 f"{price['per_gpu_hour']:g} {price['currency']}.",
                 query=query,
+                **rows.change(
+                    group["lost_cost"]["low"],
+                    None if before is None else before["lost_cost"]["low"],
+                    lambda amount: money(amount, price["currency"]),
+                ),
             )
         row.number(
             "Open incidents",
@@ -209,7 +214,8 @@ def _runs(meant: Window, listed: Mapping[str, Any]) -> None:
             "Runs",
             "The runs that lost most GPU time come first. The strip shows each run's part of this "
             "time from left to right: what took most of each stretch, and a loss from a quarter of "
-            "it on. Attempts, steps and checkpoints are those of the whole run.",
+            "it on. The smaller figure under the training goodput is the infrastructure goodput. "
+            "Attempts, steps and checkpoints are those of the whole run.",
             source.query("fleet/runs", **asked),
             key="runs",
         )
@@ -242,9 +248,9 @@ def _totals(meant: Window) -> None:
             key="totals",
         )
     found = source.answer("fleet", **asked)
-    columns = rows.total_columns(by or "team", found["price"])
+    columns = rows.total_columns(by or "team")
     body = [rows.total_row(one, found["price"]) for one in found["groups"]]
-    st.html(markup.table("Totals", columns, body))
+    st.html(markup.table("Totals", columns, body, wide=(len(columns) - 1,)))
 
 
 def _worst_nodes() -> None:

@@ -77,17 +77,18 @@ def refreshed(draw: Callable[[], None], *, live: bool = True) -> None:
 
     def drawn() -> None:
         nonlocal begun
-        above = st.empty()
+        # Only an element that is new may be empty for a while: the page would jump at each look.
+        above = st.container() if begun else st.empty()
         if not begun:
             above.html(markup.waiting(ASKS))
-        begun = True
         with answers.reading() as found:
             try:
                 draw()
             except CollectorError as error:
                 _failed(error)
-        with above.container():
+        with above if begun else above.container():
             _age(found, live)
+        begun = True
 
     st.fragment(drawn, run_every=source.refresh_interval() if live else None)()
 

@@ -17,12 +17,12 @@ def duration(ns: int | None) -> str:
     """Return a duration with at most two units: `340 ms`, `3.4 s`, `2 min 13 s`, `3 d 4 h`."""
     if ns is None:
         return UNKNOWN
-    if ns < 0:
-        return f"-{duration(-ns)}"
     if ns == 0:
         return "0 s"
-    if ns < _MILLISECOND:
+    if abs(ns) < _MILLISECOND:
         return "< 1 ms"
+    if ns < 0:
+        return f"-{duration(-ns)}"
     milliseconds = _rounded(ns, _MILLISECOND)
     if milliseconds < 1_000:
         return f"{milliseconds} ms"

@@ -73,7 +73,7 @@ def _metrics(at: AppTest) -> dict[str, str]:
 
 def _text(at: AppTest) -> str:
     bodies = [element.proto.body for element in at.get("html")]
-    return unescape(re.sub("<[^>]*>", " ", "\n".join(bodies)))
+    return " ".join(unescape(re.sub("<[^>]*>", " ", "\n".join(bodies))).split())
 
 
 def _links(at: AppTest) -> list[str]:
@@ -110,12 +110,12 @@ def test_the_fleet_page_shows_the_numbers_of_the_terminal_report(
     time = group["gpu_time"]
     assert shown["Training goodput"] == ratio_range(**time["training_goodput"])
     assert shown["Infrastructure goodput"] == ratio_range(**time["infrastructure_goodput"])
-    assert shown["Lost"] == words.lost(group["lost_gpu_ns"])
-    assert shown["Cost of it"] == words.cost(group["lost_cost"], told["price"])
+    assert shown["GPU time lost"] == words.lost(group["lost_gpu_ns"])
+    assert shown["Cost of what was lost"] == words.cost(group["lost_cost"], told["price"])
     assert shown["Open incidents"] == count(group["open_incidents"]) == "1"
     assert shown["Between failures"] == words.mtbf(group["mtbf"])
     assert shown["Recovery, p50"] == duration(group["recovered_ns"]["p50"])
-    assert "EUR" in shown["Cost of it"]
+    assert "EUR" in shown["Cost of what was lost"]
 
 
 def test_the_waterfall_leads_from_all_time_to_productive_time(
@@ -165,6 +165,7 @@ def test_the_first_sentence_names_the_run_the_loss_and_whose_fault_incidents_are
 
     text = _text(at)
     assert "llama loses most" in text
+    assert _links(at)[0] == "run?run=live"
     assert "mainly down" in text
     assert re.search("All incidents cost .*: (machines|software)", text)
 
@@ -194,7 +195,7 @@ def test_totals_by_team_are_those_of_the_terminal(
     for one in groups[:2]:
         cells = re.findall("<td[^>]*>([^<]*)", table[table.index(f">{one['label']}<") :])
         assert cells[3] == ratio_range(**one["gpu_time"]["training_goodput"])
-        assert unescape(cells[5]) == words.lost(one["lost_gpu_ns"])
+        assert unescape(cells[4]) == words.lost(one["lost_gpu_ns"])
     assert "without it" in table
 
 

@@ -31,3 +31,11 @@ def test_a_notice_carries_the_next_step() -> None:
 
     assert "Nothing answers." in html
     assert "headway collect" in html
+
+
+def test_words_of_a_sentence_become_links_or_stand_out_and_the_rest_stays_text() -> None:
+    link = markup.link("run?run=1", "a<b")
+
+    spoken = markup.spoken("a<b loses most: 3 h of 3 h.", {"a<b": link, "3 h": None, "gone": None})
+
+    assert spoken.html == f"{link.html} loses most: <b>3 h</b> of 3 h."

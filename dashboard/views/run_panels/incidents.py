@@ -1,5 +1,6 @@
 """The tab on the incidents of a run: each with its cause, and how restarts ended them."""
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,7 +10,7 @@ from headway.dashboard import markup, numbers, source
 from headway.dashboard.figures.style import Report
 from headway.dashboard.source import RunData
 from headway.dashboard.views import reader
-from headway.wording import UNKNOWN, count, counted, duration, plain, when
+from headway.wording import UNKNOWN, count, counted, duration, plain, titled, when
 
 _MOST = 25
 
@@ -79,19 +80,27 @@ def suspect(incident: Mapping[str, Any]) -> str:
 def _restarts(report: Report) -> None:
     numbers.heading(
         "Restart causes",
-        "Restarts by the layer that brought the training back and by what had broken it.",
+        "Restarts by what had broken the training and by the layer that brought it back.",
         source.query("runs/{run}/report", run=report["run"]),
         key="restarts",
     )
-    causes = sorted({cause for found in report["restarts"].values() for cause in found})
-    if not causes:
+    by_layer = report["restarts"]
+    totals: Counter[str] = Counter()
+    for found in by_layer.values():
+        totals.update(found)
+    if not totals:
         st.caption("No restart so far.")
         return
+    layers = sorted(by_layer)
     rows = [
-        (plain(layer).capitalize(), *(count(found.get(cause, 0)) for cause in causes))
-        for layer, found in sorted(report["restarts"].items())
+        (
+            titled(cause),
+            *(count(number) if (number := by_layer[layer].get(cause)) else "" for layer in layers),
+            count(total),
+        )
+        for cause, total in sorted(totals.items(), key=lambda item: (-item[1], item[0]))
     ]
-    columns = ("Recovered by", *(f"#{plain(cause)}" for cause in causes))
+    columns = ("Broken by", *(f"#{titled(layer)}" for layer in layers), "#Restarts")
     st.html(markup.table("Restart causes", columns, rows, narrow=True))
 
 

@@ -155,6 +155,7 @@ def _plan(random: Random, placement: Placement, number: int, name: str, incident
         gpus_per_node=_GPUS,
         spare_nodes=0,
         duration=length,
+        target_step=2 * length // step if placement.live else None,  # so far not reached
         startup=random.randrange(3, 9) * MINUTE,
         step_time=step,
         jitter=0.06,
