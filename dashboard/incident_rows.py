@@ -1,5 +1,6 @@
 """Rows of the tables about incidents and their groups, and one incident's story. Pure functions."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import tzinfo
@@ -27,6 +28,7 @@ Told = Mapping[str, Any]
 Price = Mapping[str, Any] | None
 _GPU_NS_PER_HOUR = 3_600 * 10**9
 _LONGEST_NAME = 40
+_DECLARED = re.compile("[a-z]+(_[a-z]+)+")
 _LATE = 900 * 10**9
 """Time in ns after the closing within which a notice is still about an incident."""
 
@@ -77,7 +79,33 @@ def summary(totals: Mapping[str, int], groups: Sequence[Told], price: Price) -> 
 def title(group: Told) -> str:
     """Return what the incidents of a group are called: their cause with their signature."""
     name, signature = cause(group["cause"]), group["signature"]
-    return name if signature is None else f"{name}: {signature}"
+    return name if signature is None else f"{name}: {readable(signature)}"
+
+
+def readable(text: str) -> str:
+    """Return evidence or a signature without a program's spelling of it.
+
+    `lost_node: the node left` reads `lost node: ...`, `builtins.OSError` reads `OSError`.
+    """
+    kind, colon, rest = text.partition(": ")
+    if colon and _DECLARED.fullmatch(kind):
+        text = f"{plain(kind)}: {rest}"
+    return text.replace("builtins.", "")
+
+
+def headline(one: Told) -> Markup:
+    """Return what broke, who is suspected and what it cost, as the sentence that opens a page."""
+    text = str(one["headline"]).removesuffix(".")
+    lost = gpu_hours(one["lost_gpu_ns"])
+    marked: dict[str, Markup | None] = {cause(one["cause"]): None}
+    if one["lost_gpu_ns"]:
+        spent = cost(one["lost_gpu_ns"], one["price"])
+        text += f"; {lost} lost" + ("" if spent is None else f" ({spent})")
+        marked[f"{lost} lost"] = None
+    node = one["suspect_node"]
+    if node is not None:
+        marked[node] = markup.link(markup.address("hardware", node=node), node)
+    return markup.spoken(f"{text}.", marked)
 
 
 def group_columns(price: Price) -> Sequence[str]:
@@ -124,7 +152,9 @@ def group_row(group: Told, address: str, price: Price, zone: tzinfo) -> Sequence
 
 def _signature(group: Told, address: str) -> Markup:
     below = group["signature"]
-    small = "" if below is None else f'<span class="hw-signature">{escape(below)}</span>'
+    small = ""
+    if below is not None:
+        small = f'<span class="hw-signature">{escape(readable(below))}</span>'
     return Markup(html=f"{markup.link(address, cause(group['cause'])).html}{small}")
 
 
@@ -239,11 +269,11 @@ def _moments(one: Told) -> Iterator[Moment]:
     for place, seen in enumerate(one["observations"]):
         where = seen["node"] or ""
         rank = "" if seen["rank"] is None else f"rank {seen['rank']}"
-        if rank and not seen["words"].endswith(f"on {rank}"):
+        if rank and f"on {rank}:" not in f"{seen['words']}:":
             where = f"{rank} on {where}" if where else rank
         yield Moment(
             time=seen["time"],
-            words=seen["words"],
+            words=readable(seen["words"]),
             where=where,
             kind="echo" if seen["echo"] else "evidence",
             first_fault=place == one["first_fault"],
@@ -393,6 +423,7 @@ STYLE = """<style>
   max-width: 26rem; overflow-wrap: anywhere; }
 .hw-trend { display: inline-flex; align-items: flex-end; gap: 1px; height: 1.4rem; width: 6.5rem; }
 .hw-trend i { flex: 1; min-height: 1px; background: currentColor; opacity: 0.65; }
+@media (max-width: 640px) { .hw-signature { min-width: 9rem; } }
 .hw-tall { height: 1.6rem; }
 .hw-table.hw-pairs td { white-space: normal; overflow-wrap: anywhere; }
 .hw-table.hw-pairs th { white-space: nowrap; }
@@ -408,7 +439,7 @@ STYLE = """<style>
 .hw-story .hw-where { opacity: 0.8; white-space: nowrap; }
 .hw-story .hw-badge { display: inline-block; font-size: 0.75rem; font-weight: 600;
   border: 1px solid currentColor; border-radius: 4px; padding: 0 0.35rem; margin-right: 0.5rem; }
-.hw-story li.hw-first { border-left-color: #D55E00; background: rgba(213,94,0,0.10);
+.hw-story li.hw-first { border-left-color: #D55E00; background: rgba(213,94,0,0.14);
   font-weight: 600; }
 .hw-story li.hw-recovery { border-left-color: #009E73; }
 .hw-story li.hw-person { border-left-color: #0072B2; }

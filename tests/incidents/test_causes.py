@@ -249,7 +249,7 @@ def test_an_xid_is_evidence_and_decides_nothing_before_it_is_classified():
 def test_evidence_tells_time_rank_node_and_the_record_behind_it():
     incident = broken(OPENING + CASES["exception"] + "\n" + DEATH)
     item = incident.evidence[0]
-    assert (item.words, item.rank, item.node) == ("ValueError: boom on rank 2", 2, "node-a")
+    assert (item.words, item.rank, item.node) == ("ValueError on rank 2: boom", 2, "node-a")
     assert item.time == at(100.5)
     # rank 2 had recorded its attempt and 100 steps before
     assert item.sources == (("rank2", 101),)

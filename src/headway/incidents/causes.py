@@ -60,7 +60,7 @@ def of_fault(seen: Seen, fault: Fault, phase: str | None) -> Evidence:
         began=seen.began,
         cause=_OF_FAULT[fault.kind],
         kind=fault.kind,
-        words=f"{name}{message}{_on(accused)}",
+        words=f"{name}{_on(accused)}{message}",
         rank=accused,
         node=fault.suspect_node or (seen.node if accused == seen.rank else None),
         observer=seen.rank,
