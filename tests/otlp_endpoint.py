@@ -14,6 +14,7 @@ from opentelemetry.proto.common.v1.common_pb2 import AnyValue
 
 from headway import wire
 from headway.events import Envelope
+from headway.sequences import SequenceSet
 
 Status = int | tuple[int, dict[str, str]] | tuple[int, dict[str, str], bytes]
 
@@ -28,6 +29,21 @@ class OtlpEndpoint:
         self.headers: list[dict[str, str]] = []
         self.address = ""
         self.clock: Callable[[], int] = time.time_ns
+
+    @property
+    def arrived(self) -> list[Envelope]:
+        """Return what was accepted without what was sent again, as a collector stores it.
+
+        A request whose answer took too long on a busy machine is sent once more.
+        """
+        known: dict[str, SequenceSet] = {}
+        found = []
+        for envelope in list(self.accepted):
+            seen = known.setdefault(envelope.producer, SequenceSet())
+            for first, last in seen.missing(envelope.first_sequence, envelope.last_sequence):
+                seen.add(first, last)
+                found.append(wire.trim(envelope, first, last))
+        return found
 
     def take(self, headers: dict[str, str], body: bytes) -> Status:
         """Decode one request, and keep it where the answer is 200."""

@@ -84,7 +84,7 @@ def test_a_jobs_records_are_shipped_and_nothing_is_left_of_it(
         assert "no agent" not in rank.exit()
     finally:
         job.run("epilog")
-    assert len(steps_in(endpoint.accepted)) == 100
+    assert len(steps_in(endpoint.arrived)) == 100
     assert not job.folder.exists()
 
 

@@ -91,7 +91,7 @@ def test_parent_the_agent_holds_the_launcher(endpoint: OtlpEndpoint, tmp_path: P
     )
     assert ended.returncode == 0, ended.stderr
     assert "no agent" not in ended.stderr
-    assert len(steps_in(endpoint.accepted)) == 40
+    assert len(steps_in(endpoint.arrived)) == 40
     assert spools(tmp_path) == []
 
 
@@ -115,14 +115,14 @@ def test_sidecar_a_rank_lives_and_dies_though_its_process_id_means_another_proce
             assert training.stdin is not None
             training.stdin.write("steps 25\n")
             training.stdin.flush()
-            wait_until(lambda: len(steps_in(endpoint.accepted)) == 25)
-            begun = [item.event for item in endpoint.accepted]
+            wait_until(lambda: len(steps_in(endpoint.arrived)) == 25)
+            begun = [item.event for item in endpoint.arrived]
             (attempt,) = (event for event in begun if isinstance(event, AttemptStarted))
             assert attempt.process_id == 1  # which is the host's init here
             assert 'headway_node_ranks{run="llama-7"} 1.0' in metrics_of(agent)
-            assert exits_in(endpoint.accepted) == []
+            assert exits_in(endpoint.arrived) == []
             training.kill()
-        wait_until(lambda: exits_in(endpoint.accepted) == [RankExited(by="unknown", process_id=1)])
+        wait_until(lambda: exits_in(endpoint.arrived) == [RankExited(by="unknown", process_id=1)])
         wait_until(lambda: not spools(tmp_path))
         assert "headway_node_ranks{" not in metrics_of(agent)
 
@@ -144,7 +144,7 @@ def test_sidecar_the_agents_own_namespace_may_hold_a_process_of_a_dead_ranks_num
     as_user(os.getuid(), os.getgid(), train) if os.geteuid() == 0 else _forked(train)
     with agent_process(tmp_path, endpoint.address):
         wait_until(lambda: not spools(tmp_path))
-    assert exits_in(endpoint.accepted) == [RankExited(by="unknown", process_id=parent)]
+    assert exits_in(endpoint.arrived) == [RankExited(by="unknown", process_id=parent)]
 
 
 def _forked(work: Callable[[], None]) -> None:
@@ -182,8 +182,8 @@ def test_daemon_an_agent_of_root_adopts_what_any_user_left_behind(
     with agent_process(folder, endpoint.address, "--state", str(tmp_path / "state")) as agent:
         wait_until(lambda: not spools(folder))
         assert agent.stop()[0] == 0
-    assert len(steps_in(endpoint.accepted)) == 5
-    assert len(exits_in(endpoint.accepted)) == 1
+    assert len(steps_in(endpoint.arrived)) == 5
+    assert len(exits_in(endpoint.arrived)) == 1
 
 
 @root_only
@@ -205,7 +205,7 @@ def test_daemon_a_spool_closed_to_the_agent_is_left_alone_and_named_once(
         os._exit(0)
 
     as_user(AGENT, AGENT, ship)
-    assert endpoint.accepted == []
+    assert endpoint.arrived == []
     assert spools(folder) == [spool]
     assert "HEADWAY_RECORDER_SHARED=true" in said.read_text(encoding="utf-8")
     assert said.read_text(encoding="utf-8").count(spool.name) == 1
@@ -229,7 +229,7 @@ def test_daemon_an_agent_of_the_same_group_takes_a_shared_spool(
         os._exit(0)
 
     as_user(AGENT, GROUP, ship)
-    assert len(steps_in(endpoint.accepted)) == 5
+    assert len(steps_in(endpoint.arrived)) == 5
     assert spools(folder) == []
 
 

@@ -57,7 +57,7 @@ def test_sigterm_flushes_what_was_recorded_and_exits_0(
         status, errors = agent.stop()
     training.kill()
     assert status == 0, errors
-    assert steps_in(endpoint.accepted) == 500
+    assert steps_in(endpoint.arrived) == 500
     assert not (tmp_path / "agent.json").exists()
 
 
@@ -171,7 +171,7 @@ def test_without_a_collector_the_spool_is_kept_and_one_line_says_so(tmp_path: Pa
     assert len(spools(tmp_path)) == 1
     with otlp_endpoint() as back, agent_process(tmp_path, back.address):
         wait_until(lambda: not spools(tmp_path))
-        assert steps_in(back.accepted) == 10
+        assert steps_in(back.arrived) == 10
 
 
 def test_the_death_of_a_rank_is_told_within_a_look(endpoint: OtlpEndpoint, tmp_path: Path) -> None:
@@ -181,7 +181,7 @@ def test_the_death_of_a_rank_is_told_within_a_look(endpoint: OtlpEndpoint, tmp_p
         training.kill()
         wait_until(lambda: not spools(tmp_path))
         agent.stop()
-    exits = [item for item in endpoint.accepted if isinstance(item.event, RankExited)]
+    exits = [item for item in endpoint.arrived if isinstance(item.event, RankExited)]
     assert [(item.run, item.rank) for item in exits] == [("llama-7", 3)]
-    assert steps_in(endpoint.accepted) == 10
+    assert steps_in(endpoint.arrived) == 10
     assert json.loads((tmp_path / "positions.json").read_text())["exits_told"] == []

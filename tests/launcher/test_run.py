@@ -74,7 +74,7 @@ def test_what_a_command_recorded_is_shipped_before_the_exit(
     assert ended.returncode == 0
     assert ended.stderr == b"", "the recorder sees that it is shipped, and the agent is silent"
     assert sum(len(item.packed) > 0 for item in of(endpoint.accepted, Steps)) >= 1
-    (exited,) = of(endpoint.accepted, RankExited)
+    (exited,) = of(endpoint.arrived, RankExited)
     assert (exited.exit_code, exited.by) == (0, "itself")
     assert spools(tmp_path) == []
     assert not (tmp_path / "agent.json").exists()
@@ -125,7 +125,7 @@ def test_the_next_agent_ships_what_stayed(endpoint: OtlpEndpoint, tmp_path: Path
     launched(tmp_path, training("is killed"))
     assert of(spooled(tmp_path), RankExited)
     launched(tmp_path, ["sleep", "3"], endpoint.address)
-    assert len(of(endpoint.accepted, RankExited)) == 1
+    assert len(of(endpoint.arrived, RankExited)) == 1
     assert of(endpoint.accepted, Steps)
     assert spools(tmp_path) == []
 
@@ -142,7 +142,7 @@ def test_where_an_agent_is_at_work_shipping_is_left_to_it(
         assert (tmp_path / "agent.json").exists()
         status, errors = agent.stop()
     assert status == 0, errors
-    assert len(of(endpoint.accepted, RankExited)) == 1
+    assert len(of(endpoint.arrived, RankExited)) == 1
     assert spools(tmp_path) == []
 
 
