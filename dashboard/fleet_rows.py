@@ -67,11 +67,11 @@ def change(now: int, before: int | None, words_of: Callable[[int], str]) -> dict
 
 RUN_COLUMNS = (
     "Run",
-    "State",
-    "Over time",
     "#Lost",
     "Mainly to",
     "Costliest incident",
+    "State",
+    "Over time",
     "#Goodput",
     "#Attempts",
     "#Step",
@@ -85,8 +85,6 @@ def run_row(one: Mapping[str, Any], price: Price) -> Sequence[Cell]:
     worst = one["worst_incident"]
     return (
         markup.run_link(one["run"], one["run"]),
-        markup.two_lines(plain(one["state"]), open_incidents(one)),
-        strip(one),
         markup.two_lines(
             words.lost(one["lost_gpu_ns"]), words.cost(one["lost_cost"], price) if price else ""
         ),
@@ -96,6 +94,8 @@ def run_row(one: Mapping[str, Any], price: Price) -> Sequence[Cell]:
         else markup.two_lines(
             incident_link(worst, incident_name(worst)), gpu_hours(worst["lost_gpu_ns"])
         ),
+        markup.two_lines(plain(one["state"]), open_incidents(one)),
+        strip(one),
         goodputs(time),
         count(one["attempts"]),
         markup.two_lines(sentences.progress(one), arrival(one)),

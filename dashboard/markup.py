@@ -27,7 +27,18 @@ STYLE = f"""<style>
 .hw-table td.hw-number, .hw-table td.hw-short {{ white-space: nowrap; }}
 .hw-table a {{ display: inline-block; white-space: normal; overflow-wrap: anywhere;
   width: max-content; max-width: 15rem; }}
-@media (max-width: 640px) {{ .hw-table a {{ max-width: 9rem; }} }}
+@media (max-width: 640px) {{
+  .hw-table a {{ max-width: 9rem; }}
+  .hw-table.hw-stacked thead {{ position: absolute; clip-path: inset(50%); }}
+  .hw-table.hw-stacked tr {{ display: grid; grid-template-columns: 1fr 1fr; gap: 0.3rem 1rem;
+    padding: 0.6rem 0; border-bottom: 1px solid rgba(123,135,148,0.35); }}
+  .hw-table.hw-stacked tr:last-child {{ border-bottom: none; }}
+  .hw-table.hw-stacked td {{ border: none; padding: 0; text-align: left; white-space: normal;
+    min-width: 0; overflow-wrap: anywhere; }}
+  .hw-table.hw-stacked td.hw-wide {{ grid-column: 1 / -1; }}
+  .hw-table.hw-stacked td::before {{ content: attr(data-label); display: block;
+    font-size: 0.75rem; opacity: 0.78; }}
+}}
 .hw-table td.hw-wide {{ min-width: 16rem; }}
 [class*="st-key-stats"] > div {{ flex: 1 1 11rem; width: auto; }}
 .hw-table a {{ color: inherit; text-decoration: underline; text-underline-offset: 3px;
@@ -63,6 +74,8 @@ STYLE = f"""<style>
 .hw-table td.hw-wide a {{ max-width: 26rem; }}
 .hw-table small {{ opacity: 0.78; }}
 .st-key-stats-fleet > div {{ flex-basis: max(11rem, 22%) !important; }}
+@media (max-width: 640px) {{ .st-key-stats-fleet > div {{ flex-basis: 9rem !important; }} }}
+[data-testid="stMetricLabel"] p {{ white-space: normal; }}
 .hw-links {{ font-size: 0.9rem; margin: 0; }}
 .hw-links a {{ color: inherit; }}
 .hw-notice {{ border-left: 3px solid {EDGE}; padding: 0.3rem 0 0.3rem 1rem; max-width: 48rem; }}
@@ -86,12 +99,16 @@ def table(
     rows: Sequence[Sequence[Cell]],
     wide: Sequence[int] = (),
     narrow: bool = False,
+    stacked: bool = False,
 ) -> str:
     """Return a table; columns that start with `#` hold numbers, `wide` ones may wrap.
 
-    On a narrow screen it scrolls in a box of its own, by keyboard too; `label` names that box.
+    On a narrow screen it scrolls in a box of its own, by keyboard too; `label` names that box. The
+    cells of a `stacked` one stand below each other there, each with its column's name.
     """
-    name = "hw-table hw-narrow" if narrow else "hw-table"
+    name = " ".join(
+        ["hw-table", *(["hw-narrow"] if narrow else []), *(["hw-stacked"] if stacked else [])]
+    )
 
     def kind(index: int) -> str:
         if columns[index].startswith("#"):
@@ -102,9 +119,14 @@ def table(
         f'<th scope="col"{kind(index)}>{escape(column.removeprefix("#"))}</th>'
         for index, column in enumerate(columns)
     )
+    said = [
+        f' data-label="{escape(column.removeprefix("#"))}"' if stacked else "" for column in columns
+    ]
     body = "".join(
         "<tr>"
-        + "".join(f"<td{kind(index)}>{_html(cell)}</td>" for index, cell in enumerate(row))
+        + "".join(
+            f"<td{kind(index)}{said[index]}>{_html(cell)}</td>" for index, cell in enumerate(row)
+        )
         + "</tr>"
         for row in rows
     )

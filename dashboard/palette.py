@@ -44,6 +44,8 @@ EDGE = "rgba(123,135,148,0.9)"
 """Outline that keeps the palest and the darkest category visible on both backgrounds."""
 WARNING = "#D55E00"
 """Data that is older than it should be; readable on both backgrounds."""
+INCIDENT = "#D55E00"
+"""Marks of incidents in every figure; readable on both backgrounds."""
 GRID = "rgba(123,135,148,0.25)"
 
 

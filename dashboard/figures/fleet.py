@@ -7,9 +7,9 @@ from typing import Any
 import plotly.graph_objects as go  # type: ignore[import-untyped]  # it ships no types
 
 from headway import metrics
-from headway.dashboard.figures.ledger import ledger_rows
+from headway.dashboard.figures.ledger import ledger_rows, say_amounts
 from headway.dashboard.figures.style import HORIZONTAL_BARS, MILLISECOND, local, styled
-from headway.dashboard.palette import EDGE, NEUTRAL
+from headway.dashboard.palette import INCIDENT, NEUTRAL
 from headway.fleet.sides import SIDES
 from headway.wording import counted, gpu_hours, percent, plain, titled
 
@@ -53,6 +53,19 @@ def waterfall(group: Mapping[str, Any]) -> go.Figure:
             hovertemplate="%{hovertext}<extra></extra>",
             **HORIZONTAL_BARS,
         )
+    )
+    say_amounts(
+        figure,
+        [
+            (
+                f"{title}  <b>{percent(part / whole)}</b>",
+                100 * base / whole,
+                100 * part / whole,
+                gpu_hours(part),
+            )
+            for title, base, part, _, _ in steps[1:-1]
+            if part
+        ],
     )
     styled(figure, 30 * len(steps) + 60, bargap=0.25)
     figure.update_yaxes(autorange="reversed", showgrid=False, fixedrange=True)
@@ -130,8 +143,7 @@ def course(found: Mapping[str, Any], zone: tzinfo) -> go.Figure:
         marker={
             "symbol": "triangle-down",
             "size": [min(7 + 2 * one["incidents"], 15) for one in marked],
-            "color": SIDE_COLOURS["machines"],
-            "line": {"color": EDGE, "width": 1},
+            "color": INCIDENT,
         },
         hovertext=[_mark(one) for one in marked],
         hovertemplate="%{hovertext}<extra></extra>",

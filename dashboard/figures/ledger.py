@@ -1,11 +1,16 @@
 """Where the time of a run went."""
 
+from collections.abc import Sequence
+
 import plotly.graph_objects as go  # type: ignore[import-untyped]  # it ships no types
 
 from headway import metrics
 from headway.dashboard.figures.style import HORIZONTAL_BARS, Report, styled
 from headway.dashboard.palette import NEUTRAL
 from headway.wording import duration, percent
+
+_ROOM = 40
+"""Percent of the width that words need beside a bar."""
 
 
 def ledger_rows(report: Report) -> list[tuple[metrics.Category, int]]:
@@ -17,6 +22,24 @@ def ledger_rows(report: Report) -> list[tuple[metrics.Category, int]]:
         for name in names
         if times.get(name, 0) or name in ("productive", "unattributed")
     ]
+
+
+def say_amounts(figure: go.Figure, losses: Sequence[tuple[str, float, float, str]]) -> None:
+    """Write the amount of each loss beside its bar, which may be too thin to be seen.
+
+    A loss is its row, the begin and the width of its bar in percent, and the words.
+    """
+    for row, base, width, amount in losses:
+        left = base > _ROOM
+        figure.add_annotation(
+            x=base if left else base + width,
+            y=row,
+            text=amount,
+            xanchor="right" if left else "left",
+            xshift=-4 if left else 4,
+            showarrow=False,
+            font_size=11,
+        )
 
 
 def waterfall(report: Report) -> go.Figure:
@@ -69,6 +92,16 @@ def waterfall(report: Report) -> go.Figure:
             hovertemplate="%{hovertext}<extra></extra>",
             **HORIZONTAL_BARS,
         )
+    say_amounts(
+        figure,
+        [
+            (label, base, width, duration(ns))
+            for label, base, width, (_, ns) in zip(
+                labels[1:-1], bases[1:-1], widths[1:-1], losses, strict=True
+            )
+            if ns
+        ],
+    )
     styled(figure, 30 * len(labels) + 60, barmode="overlay", bargap=0.25)
     figure.update_yaxes(autorange="reversed", showgrid=False, fixedrange=True)
     figure.update_xaxes(range=[0, 100], ticksuffix=" %", fixedrange=True, nticks=6)

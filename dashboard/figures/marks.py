@@ -6,13 +6,14 @@ from typing import Any
 
 import plotly.graph_objects as go  # type: ignore[import-untyped]  # it ships no types
 
-from headway import metrics
 from headway.dashboard.figures.style import local
+from headway.dashboard.palette import INCIDENT, NEUTRAL
 from headway.wording import plain
 
 MOST = 300
-_MOST_LINES = 40
+_MOST_LINES = 12
 """Beyond, lines would hide what they mark; the marks on the edge stay."""
+_MOST_LARGE = 40
 _EDGE_AXIS = "y9"
 """An axis of its own from 0 to 1, so that a mark lies on the edge whatever the figure shows."""
 
@@ -22,7 +23,6 @@ def mark_incidents(figure: go.Figure, incidents: Sequence[Mapping[str, Any]], zo
     shown = incidents[-MOST:]
     if not shown:
         return
-    colour = metrics.category("stalled").colour
     xs: list[str | None] = []
     ys: list[float | None] = []
     for one in shown:
@@ -35,7 +35,7 @@ def mark_incidents(figure: go.Figure, incidents: Sequence[Mapping[str, Any]], zo
             x=xs,
             y=ys,
             mode="lines",
-            line={"color": colour, "width": 1, "dash": "dot"},
+            line={"color": NEUTRAL, "width": 1, "dash": "dot"},
             hoverinfo="skip",
             **common,
         )
@@ -47,8 +47,8 @@ def mark_incidents(figure: go.Figure, incidents: Sequence[Mapping[str, Any]], zo
         cliponaxis=False,
         marker={
             "symbol": "triangle-down",
-            "size": 8 if len(shown) <= _MOST_LINES else 5,
-            "color": colour,
+            "size": 8 if len(shown) <= _MOST_LARGE else 5,
+            "color": INCIDENT,
         },
         hovertext=[f"Incident {one['number']}: {plain(one['cause'])}" for one in shown],
         hovertemplate="%{hovertext}<br>%{x|%b %d %H:%M:%S}<extra></extra>",

@@ -43,14 +43,17 @@ def page() -> None:
         st.html(markup.facts([markup.link(markup.address("incidents"), "All incidents")]))
         return
     one = source.answer("incidents/{incident}", incident=identity)
-    reader.refreshed(lambda: _show(identity), live=one["state"] == "open")
     _act(one)
+    reader.refreshed(lambda: _show(identity), live=one["state"] == "open")
+    st.caption(
+        f"In a terminal: `headway incident {identity}`. This page's address is its permanent link."
+    )
 
 
 def _show(identity: str) -> None:
     one = source.answer("incidents/{incident}", incident=identity)
     query = source.query("incidents/{incident}", incident=identity)
-    st.html(markup.lead(one["headline"]))
+    st.html(markup.lead(rows.headline(one)))
     _facts(one)
     _stats(one, query)
     _spent(one, query)
@@ -186,7 +189,7 @@ def _verdict(one: _Told, query: str) -> None:
         week = "" if not repeats else f", blamed {counted(repeats, 'time')} in seven days"
         told.append(("GPU", f"{one['suspect_gpu']}{week}"))
     if one["signature"] is not None:
-        told.append(("Signature", one["signature"]))
+        told.append(("Signature", rows.readable(one["signature"])))
     valid = one["recovery_valid"]
     told.append(("Recovery valid", f"{valid['valid']} ({valid['reason']})"))
     told += [("Warning", warning) for warning in one["warnings"]]
@@ -230,7 +233,7 @@ def _tries(one: _Told, query: str) -> None:
         for tried in one["tries"]
     ]
     columns = ("#No.", "Started by", "Outcome", "#From step", "Broke by", "#Until then")
-    st.html(markup.table("Attempts to recover", columns, body, narrow=True))
+    st.html(markup.table("Attempts to recover", columns, body, narrow=True, stacked=True))
 
 
 def _similar(identity: str) -> None:
@@ -247,7 +250,7 @@ def _similar(identity: str) -> None:
         st.caption("No other incident shares its signature, its GPU or its node.")
         return
     body = [rows.similar_row(each, reader.zone()) for each in shown]
-    st.html(markup.table("Similar incidents", rows.SIMILAR_COLUMNS, body))
+    st.html(markup.table("Similar incidents", rows.SIMILAR_COLUMNS, body, stacked=True))
     if found["count"] > len(shown):
         st.caption(f"{count(len(shown))} of {counted(found['count'], 'similar incident')}.")
 
@@ -269,7 +272,7 @@ def _alerts(one: _Told) -> None:
         key="alerts",
     )
     body = [rows.alert_row(each, reader.zone()) for each in told[:_MOST_SHOWN]]
-    st.html(markup.table("Alerts", rows.ALERT_COLUMNS, body, wide=(2, 3)))
+    st.html(markup.table("Alerts", rows.ALERT_COLUMNS, body, wide=(2, 3), stacked=True))
     if len(told) > len(body):
         st.caption(f"The first {count(len(body))} of {counted(len(told), 'notice')}.")
 
@@ -279,7 +282,11 @@ def _act(one: _Told) -> None:
     identity = one["incident"]
     if not notes.may_write():
         return
-    name = notes.author()
+    with st.popover("Take charge, correct the cause, note"):
+        _forms(one, identity, notes.author())
+
+
+def _forms(one: _Told, identity: str, name: str) -> None:
     charge, correct, note = st.tabs(["Take charge", "Correct the cause", "Note"])
     with charge:
         taken = one["acknowledged_by"]
@@ -301,6 +308,3 @@ def _act(one: _Told) -> None:
             )
     with note:
         notes.form("incident", identity, list(one["labels"]), name)
-    st.caption(
-        f"In a terminal: `headway incident {identity}`. This page's address is its permanent link."
-    )

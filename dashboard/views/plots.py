@@ -3,6 +3,7 @@
 import plotly.graph_objects as go  # type: ignore[import-untyped]  # it ships no types
 import streamlit as st
 
+from headway.dashboard import markup
 from headway.dashboard.palette import EDGE
 from headway.dashboard.views import reader
 
@@ -10,7 +11,15 @@ _CHART = {"displayModeBar": False}
 
 
 def plot(figure: go.Figure, key: str, description: str) -> None:
-    """Show a figure; `description` says what there is to see."""
+    """Show a figure; `description` says what there is to see.
+
+    The colours of bars are explained above it, where the words wrap on a narrow screen: plotly's
+    own legend would lie over the bars there.
+    """
+    names = bar_colours(figure)
+    if figure.layout.showlegend and names:
+        figure.update_layout(showlegend=False)
+        st.html(markup.colours(names))
     look = reader.look()
     ink = look.text
     figure.update_layout(
@@ -19,3 +28,16 @@ def plot(figure: go.Figure, key: str, description: str) -> None:
     figure.update_xaxes(tickfont_color=ink, title_font_color=ink)
     figure.update_yaxes(tickfont_color=ink, title_font_color=ink)
     st.plotly_chart(figure, key=key, config=_CHART, alt=description)
+
+
+def bar_colours(figure: go.Figure) -> dict[str, str]:
+    """Return what the colours of a figure of bars mean; empty where it has other lines, too."""
+    found = {}
+    for trace in figure.data:
+        if trace.showlegend is False:
+            continue
+        marks = trace.type == "bar" or (trace.type == "scatter" and trace.mode == "markers")
+        if not marks or not isinstance(trace.marker.color, str):
+            return {}
+        found[trace.name] = trace.marker.color
+    return found

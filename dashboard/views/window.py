@@ -78,6 +78,6 @@ def _label(name: str) -> str | None:
         bind="query-params",
         persist_state="session",
         accept_new_options=True,  # a link may name a value that is gone
-        width=200,
+        width=165,
     )
     return None if value in (None, ANY) else f"{name}={value}"

@@ -189,7 +189,8 @@ def test_the_incident_page_says_what_the_terminal_says(
     assert cli.main(["incident", one["incident"], "--endpoint", collector.address]) == 0
     printed = " ".join(capsys.readouterr().out.split())
     assert one["headline"] in printed
-    assert one["headline"] in text(at)
+    lost = gpu_hours(one["lost_gpu_ns"])
+    assert re.sub(r"\s", "", f"{one['headline'][:-1]}; {lost} lost") in re.sub(r"\s", "", text(at))
     shown = metrics(at)
     assert shown["Recovered after"] == duration(one["recovered"] - one["opened"]) == "1 min 21 s"
     assert shown["Rolled back"] == counted(one["rollback_steps"], "step") == "74 steps"
