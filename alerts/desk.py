@@ -8,11 +8,11 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-from headway.alerts.engine import Engine, notice_of
+from headway.alerts.engine import Engine
 from headway.alerts.evaluation import Alert
 from headway.alerts.matching import matcher
+from headway.alerts.notice_log import NoticeLog
 from headway.alerts.notices import Notice, Told
-from headway.alerts.payloads import headline
 from headway.alerts.routing import Route, Way, ways
 from headway.alerts.rule import Rule
 from headway.alerts.site import Site
@@ -30,6 +30,7 @@ class Desk:
     ) -> None:
         """Sit before an engine and its book; `clock` gives seconds UTC."""
         self._engine, self._book, self._site, self._clock = engine, book, site, clock
+        self._log = NoticeLog(book)
 
     def start(self) -> None:
         """Begin to work."""
@@ -125,7 +126,11 @@ class Desk:
 
     def deliveries(self, limit: int, before: int | None) -> list[dict[str, Any]]:
         """Return the newest notices with what became of each."""
-        return [_delivery(row) for row in self._book.deliveries(limit, before)]
+        return self._log.newest(limit, before)
+
+    def told(self, subjects: Sequence[str], since: float, until: float) -> list[dict[str, Any]]:
+        """Return the notices about subjects between two times, and who took what they tell."""
+        return self._log.told(subjects, since, until)
 
     def test(self, labels: Mapping[str, str]) -> list[dict[str, Any]]:
         """Send a notice that says that it is a test, to whom labels lead; return these."""
@@ -216,10 +221,3 @@ def _phase(row: Mapping[str, Any], now: float) -> str:
 
 def _ended(told: Told, now: float) -> Told:
     return replace(told, ends_at=now)
-
-
-def _delivery(row: Mapping[str, Any]) -> dict[str, Any]:
-    body = row["body"]
-    shown = {name: row[name] for name in row if name != "body"}
-    words = {name: body[name] for name in ("status", "severity", "why")}
-    return {**shown, **words, "headline": headline(notice_of(body))}

@@ -89,7 +89,10 @@ class Group:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Notice:
-    """One message for one receiver: what fires of a group now, and what of it is over."""
+    """One message for one receiver: what fires of a group now, and what of it is over.
+
+    It keeps who had taken the group by then, since a group that is over is forgotten.
+    """
 
     receiver: str
     key: str
@@ -99,6 +102,8 @@ class Notice:
     why: str
     firing: tuple[Told, ...]
     resolved: tuple[Told, ...] = ()
+    acknowledged_by: str | None = None
+    acknowledged_at: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -318,6 +323,8 @@ def _notice(
         why=why,
         firing=tuple(firing),
         resolved=tuple(resolved),
+        acknowledged_by=group.acknowledged_by,
+        acknowledged_at=group.acknowledged_at,
     )
 
 

@@ -4,7 +4,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 
-class Alerting(Protocol):
+class NoticeLog(Protocol):
+    """What was told about something, as it is on record."""
+
+    def told(self, subjects: Sequence[str], since: float, until: float) -> list[dict[str, Any]]:
+        """Return the notices about subjects between two times, and who took what they tell."""
+
+
+class Alerting(NoticeLog, Protocol):
     """Alerting as the API asks it; every answer is JSON values, times in seconds UTC."""
 
     def start(self) -> None:

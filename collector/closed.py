@@ -9,6 +9,7 @@ from pathlib import Path
 
 import httpx
 
+from headway.collector.alerting import NoticeLog
 from headway.collector.api import application
 from headway.collector.service import Service
 from headway.settings import CollectorSettings
@@ -20,14 +21,15 @@ _WITHOUT_LEDGERS = ("/api/v1/sql", "/api/v1/views", "/api/v1/questions")
 class ClosedFile(httpx.BaseTransport):
     """Answers requests from a closed database file; ledgers are computed once one is asked for."""
 
-    def __init__(self, path: Path) -> None:
-        """Open the file to read it.
+    def __init__(self, path: Path, closed_log: NoticeLog | None = None) -> None:
+        """Open the file to read it, with what alerting told beside it.
 
         Raises:
             StoreError: a collector holds it, or it is no database of this version.
         """
         settings = CollectorSettings(database=path)
         self._service = Service(EventStore.read(path), settings, time.time_ns)
+        self._service.closed_log = closed_log
         self._app = application(self._service)
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:

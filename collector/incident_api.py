@@ -126,7 +126,7 @@ def incident_groups(service: Service, asked: IncidentFilter) -> Answer:
 
 def incident(service: Service, asked: OneIncident) -> Answer:
     """One incident with its evidence, and what people said about it."""
-    found = _whole(service, *_find(service, asked.incident))
+    found = whole(service, asked.incident)
     return Answer(content=lambda: found)
 
 
@@ -134,9 +134,7 @@ def similar_incidents(service: Service, asked: OneIncident) -> Answer:
     """Incidents of any run that share the signature, the GPU or the node, most alike first."""
 
     def content() -> dict[str, Any]:
-        report, one = _find(service, asked.incident)
-        others = (_with_run(*pair) for pair in _meant(service, IncidentFilter()))
-        alike = similar(_with_run(report, one), others)
+        alike = similar_to(service, found_incident(service, asked.incident))
         opened_by_gpu = cache(service.node_histories.incidents_of_gpus)
         reports = {known.run: known.report for known in service.ledgers.fleet().snapshots}
         found = [
@@ -179,6 +177,37 @@ def found_incident(service: Service, identity: str) -> dict[str, Any]:
         NotKnown: there is no such incident.
     """
     return _with_run(*_find(service, identity))
+
+
+def whole(service: Service, identity: str) -> dict[str, Any]:
+    """Return one incident with all that one page says of it.
+
+    Raises:
+        NotKnown: there is no such incident.
+    """
+    return _whole(service, *_find(service, identity))
+
+
+def similar_to(
+    service: Service, one: Mapping[str, Any]
+) -> list[tuple[Mapping[str, Any], list[str]]]:
+    """Return the incidents of any run that are like one, with what they have in common."""
+    return similar(one, (_with_run(*pair) for pair in _meant(service, IncidentFilter())))
+
+
+def earlier_incidents(service: Service, one: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return those before one that suspected its node, or its rank in the same run; newest first.
+
+    What suspected its GPU suspected its node.
+    """
+    rank, node = one["suspect_rank"], one["suspect_node"]
+    found = [
+        _with_run(report, other)
+        for report, other in _meant(service, IncidentFilter(until=one["opened"]))
+        if (node is not None and other["suspect_node"] == node)
+        or (rank is not None and report["run"] == one["run"] and other["suspect_rank"] == rank)
+    ]
+    return sorted(found, key=lambda other: -other["opened"])
 
 
 def _version(service: Service, asked: IncidentFilter) -> str:
@@ -258,7 +287,7 @@ def _team(report: Mapping[str, Any]) -> str | None:
 
 
 def _with_run(report: Mapping[str, Any], one: Mapping[str, Any]) -> dict[str, Any]:
-    return {**one, "run": report["run"]}
+    return {**one, "run": report["run"], "run_name": report["run_name"]}
 
 
 def _of(
@@ -273,7 +302,6 @@ def _of(
         repeats = bisect_right(times, one["opened"]) - bisect_right(times, one["opened"] - WEEK)
     return {
         **_with_run(report, one),
-        "run_name": report["run_name"],
         "team": _team(report),
         "group": group_of(one),
         "gpu_repeats_in_all_runs": repeats,

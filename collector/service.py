@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from headway.blocks import Part, of_kinds
-from headway.collector.alerting import Alerting
+from headway.collector.alerting import Alerting, NoticeLog
 from headway.collector.fleet_shares import FleetShares
 from headway.collector.ingest import Busy, Committer
 from headway.collector.intake import Intake
@@ -46,6 +46,8 @@ class Service:
         self.own_events = OwnEvents(clock)
         self.fleet_shares = FleetShares()
         self.alerting: Alerting | None = None
+        self.closed_log: NoticeLog | None = None
+        """What alerting told while there was a collector, for a file that is only read."""
         self._ledgers = Ledgers(clock, self._stored, settings.ledger_limit, settings.goodput_target)
         self._node_histories = NodeHistories(self._ledgers, self.node_clocks, store, clock)
         self._refresher = Refresher(self._ledgers, clock)
@@ -65,6 +67,11 @@ class Service:
         if self._committer is None:
             raise Busy("the collector is not ready yet: ledgers are being rebuilt")
         return self._committer
+
+    @property
+    def notice_log(self) -> NoticeLog | None:
+        """Return what tells whom alerts were told; None where nothing is on record."""
+        return self.alerting or self.closed_log
 
     @property
     def ledgers(self) -> Ledgers:

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from sqlalchemy import Connection, create_engine, delete, event, insert, select, text, update
 from sqlalchemy.exc import DatabaseError
@@ -36,6 +37,11 @@ class AlertKey:
     labels: tuple[tuple[str, str], ...]
 
 
+def book_of(database: Path) -> Path:
+    """Return where the book of a collector lies unless it is told otherwise."""
+    return database.with_suffix(".alerts.sqlite")
+
+
 class AlertBook:
     """One SQLite file, used by one process at a time, by any number of its threads."""
 
@@ -60,6 +66,26 @@ class AlertBook:
                 connection.execute(text(f"PRAGMA user_version = {VERSION}"))
         except DatabaseError as error:
             raise BookError(f"{path} is no file of alerting: {error.orig}; move it away") from error
+
+    @classmethod
+    def read(cls, path: Path) -> "AlertBook":
+        """Open a file that no collector holds, only to be read; nothing of it changes.
+
+        Raises:
+            BookError: there is none, or it is something else.
+        """
+        book = cls.__new__(cls)
+        # without a log beside it nothing is written, not even what readers share
+        log = path.with_name(f"{path.name}-wal")
+        settled = "" if log.exists() and log.stat().st_size else "&immutable=1"
+        address = f"sqlite:///file:{quote(str(path))}?mode=ro&uri=true{settled}"
+        book._engine = create_engine(address)
+        book._lock = threading.Lock()
+        try:
+            book.groups()
+        except DatabaseError as error:
+            raise BookError(f"{path} cannot be read as a book of alerting: {error.orig}") from error
+        return book
 
     def close(self) -> None:
         """Let go of the file."""
@@ -188,6 +214,15 @@ class AlertBook:
             query = query.where(OUTBOX.c.notice < before)
         with self._reading() as connection:
             return [dict(row) for row in connection.execute(query).mappings()]
+
+    def about(self, subjects: Sequence[str], since: float, until: float) -> list[Row]:
+        """Return the notices about subjects made between two times, the oldest first."""
+        query = select(OUTBOX).where(
+            OUTBOX.c.subject.in_(subjects), OUTBOX.c.created.between(since, until)
+        )
+        with self._reading() as connection:
+            found = connection.execute(query.order_by(OUTBOX.c.notice))
+            return [dict(row) for row in found.mappings()]
 
     @contextmanager
     def _changing(self) -> Iterator[Connection]:

@@ -357,6 +357,14 @@ class CollectorClient:
         path = f"/api/v1/incidents/{quote(incident, safe='')}/ack"
         return self.post(path, {"author": author})
 
+    def postmortem(self, incident: str) -> dict[str, Any]:
+        """Return all that is known of one incident, as its post-mortem tells it.
+
+        Raises:
+            CollectorError: no answer; see its subclasses.
+        """
+        return self.get(f"/api/v1/incidents/{quote(incident, safe='')}/postmortem")
+
     def correct(
         self, incident: str, cause: str, author: str, reason: str | None = None
     ) -> dict[str, Any]:

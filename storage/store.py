@@ -311,7 +311,12 @@ class EventStore:
     @property
     def num_gaps(self) -> int:
         """Return the number of ranges that are missing between stored ones, over all producers."""
-        return sum(len(known.gaps()) for known in list(self._stored.values()))
+        return sum(map(len, self.gaps().values()))
+
+    def gaps(self) -> Mapping[Source, Sequence[tuple[int, int]]]:
+        """Return the ranges that are missing between stored ones, by run and producer."""
+        known = {source: numbers.gaps() for source, numbers in list(self._stored.items())}
+        return {source: ranges for source, ranges in known.items() if ranges}
 
     def _writing(self) -> Journal:
         if self._journal is None:

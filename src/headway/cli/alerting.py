@@ -13,7 +13,7 @@ from headway.collector.ingest import Busy
 from headway.collector.published import published
 from headway.collector.service import Service
 from headway.settings import CollectorSettings
-from headway.storage.alert_book import AlertBook, BookError
+from headway.storage.alert_book import AlertBook, BookError, book_of
 
 _SECOND = 1e9
 
@@ -46,7 +46,7 @@ def alerting(settings: CollectorSettings) -> Callable[[Service], Desk] | None:
     if not settings.alerting:
         return None
     told = site_of(settings.alerts_file)
-    path = settings.alerts_state or settings.database.with_suffix(".alerts.sqlite")
+    path = settings.alerts_state or book_of(settings.database)
     try:
         book = AlertBook(path)
     except BookError as error:

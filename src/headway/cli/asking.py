@@ -15,6 +15,7 @@ _NAME_ONE = "name the database file of a collector with --database FILE"
 if TYPE_CHECKING:
     import httpx
 
+    from headway.alerts.notice_log import NoticeLog
     from headway.storage.client import CollectorClient
 
 
@@ -51,9 +52,20 @@ def _closed(path: Path) -> "httpx.BaseTransport":
         what = "is a folder" if path.is_dir() else "is not there"
         raise Refusal(f"{str(path)!r} {what}", _NAME_ONE)
     try:
-        return ClosedFile(path)
+        return ClosedFile(path, _notices(path))
     except StoreError as error:
         raise _refusal(path, error) from error
+
+
+def _notices(path: Path) -> "NoticeLog | None":
+    """Return what alerting told while there was a collector, where a book of it lies beside."""
+    from headway.alerts.notice_log import NoticeLog
+    from headway.storage.alert_book import AlertBook, BookError, book_of
+
+    try:
+        return NoticeLog(AlertBook.read(book_of(path)))
+    except BookError:
+        return None
 
 
 def _refusal(path: Path, error: Exception) -> Refusal:

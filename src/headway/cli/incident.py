@@ -2,9 +2,11 @@
 
 import argparse
 import json
+from pathlib import Path
 from typing import Any
 
 from headway.cli.asking import add_source, source
+from headway.cli.incident_document import FORMS, write_postmortem
 from headway.cli.notes import (
     add_labels,
     author_of,
@@ -25,7 +27,8 @@ def add(subparsers: Any) -> None:
         help="show one incident, take charge of it, correct its cause, or note something",
         description="Show one incident: what broke, whose it was, what it cost, and the evidence. "
         "`ack` says that you take charge; `cause CAUSE` corrects the cause, and the verdict of "
-        "the rule stays on record beside yours; `note TEXT` keeps words, `--label` marks it.",
+        "the rule stays on record beside yours; `note TEXT` keeps words, `--label` marks it. "
+        "--markdown and --html write the post-mortem, in the time zone of this machine or of TZ.",
     )
     parser.add_argument("incident", metavar="ID", help="Identity of the incident.")
     parser.add_argument(
@@ -40,7 +43,23 @@ def add(subparsers: Any) -> None:
     parser.add_argument("--author", help="Who says so. Default: the name of your login.")
     parser.add_argument("--reason", help="Why the cause is another one.")
     add_labels(parser)
-    parser.add_argument("--json", action="store_true", help="Print the object of the read API.")
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help="Print the object of the read API.")
+    for name in FORMS:
+        form.add_argument(
+            f"--{name}",
+            dest="form",
+            action="store_const",
+            const=name,
+            help=f"Write the post-mortem as {FORMS[name]}.",
+        )
+    parser.add_argument(
+        "-o",
+        "--output",
+        type=Path,
+        metavar="FILE",
+        help="File of the post-mortem, which is replaced. Default: standard output.",
+    )
     add_source(parser)
     parser.set_defaults(run=run)
 
@@ -60,6 +79,9 @@ def run(arguments: argparse.Namespace) -> int:
         elif arguments.action == "note":
             record(client, "incident", identity, arguments.words, arguments)
             found = client.incident(identity)
+        elif arguments.form is not None:
+            write_postmortem(client.postmortem(identity), arguments.form, arguments.output)
+            return 0
         else:
             found = client.incident(identity)
     if arguments.json:
@@ -71,7 +93,11 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _check(arguments: argparse.Namespace) -> None:
     """Refuse words that do not belong together."""
-    action, words = arguments.action, arguments.words
+    action, words, form = arguments.action, arguments.words, arguments.form
+    if form is not None and action is not None:
+        raise Refusal(f"--{form} writes, and {action} records", "give two commands")
+    if arguments.output is not None and form is None:
+        raise Refusal("--output is where a post-mortem goes", "add --markdown or --html")
     if action is not None:
         check_can_be_recorded(arguments)
     if action == "cause" and words not in CAUSES:

@@ -1,0 +1,266 @@
+"""From answers to the post-mortem of one incident: every part of it, each bounded."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from headway.course.configuration import UNITS, Configuration, configurations
+from headway.course.setting_words import setting_name, setting_value
+from headway.fleet.totals import Price
+from headway.incidents.model import PHASES
+from headway.ledger import Ledger
+from headway.postmortem.gaps import Hole, gaps
+from headway.postmortem.happenings import shortened
+from headway.postmortem.model import (
+    Configurations,
+    Cost,
+    Difference,
+    GpuRecord,
+    NodeRecord,
+    Other,
+    PhaseTime,
+    Postmortem,
+    Recovery,
+    Restored,
+    Suspect,
+    Told,
+    Try,
+    Verdict,
+)
+from headway.postmortem.questions import questions
+from headway.postmortem.sources import Tellers
+from headway.postmortem.timeline import kept, timeline
+from headway.wording import counted
+
+MOST = 20
+"""Entries of each list beside the timeline: attempts, other incidents, notices, changes."""
+Answer = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answers:
+    """What is known about one incident, as the read API tells it.
+
+    `incident` is the whole of it, `report` that of its run, `node` the history of the suspected
+    node. `similar` and `earlier` are other incidents, with what each shares; `notices` is None
+    where no book of alerts could be read. `holes` are records of the run that never came.
+    """
+
+    incident: Answer
+    report: Answer
+    ledger: Ledger
+    node: Answer | None = None
+    similar: Sequence[tuple[Answer, Sequence[str]]] = ()
+    earlier: Sequence[Answer] = ()
+    notices: Sequence[Told] | None = None
+    holes: Sequence[Hole] = ()
+    price: Price | None = None
+
+
+def postmortem(found: Answers) -> Postmortem:
+    """Return the post-mortem of an incident."""
+    one, report, ledger = found.incident, found.report, found.ledger
+    notices = found.notices or ()
+    lines = timeline(one, ledger, Tellers(ledger.book.facts), notices)
+    configuration = _configuration(one, ledger)
+    return Postmortem(
+        incident=one["incident"],
+        number=one["number"],
+        run=one["run"],
+        run_name=one["run_name"],
+        team=one["team"],
+        as_of=one["as_of"],
+        state=one["state"],
+        headline=one["headline"],
+        labels=tuple(one["labels"]),
+        attempt=configuration.broken,
+        opened=one["opened"],
+        recovered=one["recovered"],
+        caught_up=one["caught_up"],
+        closed=one["closed"],
+        acknowledged_by=one["acknowledged_by"],
+        acknowledged_at=one["acknowledged_at"],
+        verdict=_verdict(one),
+        timeline=tuple(kept(lines)),
+        num_lines=len(lines),
+        cost=_cost(one, report, ledger, found.price),
+        phases=tuple(PhaseTime(phase=name, ns=one["phases"].get(name, 0)) for name in PHASES),
+        suspect=_suspect(one, found.node, found.earlier),
+        recovery=_recovery(one, report),
+        similar=tuple(_other(each, shares) for each, shares in found.similar[:MOST]),
+        num_similar=len(found.similar),
+        configuration=configuration,
+        alerts=None if found.notices is None else tuple(notices[:MOST]),
+        num_alerts=len(notices),
+        gaps=tuple(
+            gaps(
+                one,
+                report,
+                ledger,
+                found.holes,
+                {line.source for line in lines},
+                alerting=found.notices is not None,
+            )
+        ),
+        questions=tuple(questions(one, ledger, configuration, found.notices)),
+    )
+
+
+def _verdict(one: Answer) -> Verdict:
+    return Verdict(
+        cause=one["cause"],
+        original_cause=one["original_cause"],
+        rule=one["rule"],
+        signature=one["signature"],
+        false_alarm=one["suspected_false_alarm"],
+        corrected_by=one["corrected_by"],
+        corrected_at=one["corrected_at"],
+        reason=one["reason"],
+    )
+
+
+def _cost(one: Answer, report: Answer, ledger: Ledger, price: Price | None) -> Cost:
+    elapsed = report["elapsed_ns"]
+    return Cost(
+        rollback_steps=one["rollback_steps"],
+        rollback_ns=one["rollback_ns"],
+        lost_ns=one["lost_ns"],
+        lost_gpu_ns=one["lost_gpu_ns"],
+        share=one["lost_ns"] / elapsed if elapsed else None,
+        gpus=ledger.gpus_at(one["opened"]),
+        money=None if price is None else price.of(one["lost_gpu_ns"]),
+        currency=None if price is None else price.currency,
+        per_gpu_hour=None if price is None else price.per_gpu_hour,
+    )
+
+
+def _suspect(one: Answer, node: Answer | None, earlier: Sequence[Answer]) -> Suspect:
+    gpus = () if node is None else node["gpus"]
+    gpu = next((each for each in gpus if each["device"] == one["suspect_gpu"]), None)
+    return Suspect(
+        rank=one["suspect_rank"],
+        node=one["suspect_node"],
+        gpu=one["suspect_gpu"],
+        rule=one["suspect_rule"],
+        repeats=tuple(
+            f"{what}: {counted(times, 'time')} in a row"
+            for what, times in sorted(one["persistent"].items())
+        ),
+        node_record=None if node is None else _node(node),
+        gpu_record=None if gpu is None else _gpu(gpu, one["gpu_repeats_in_all_runs"]),
+        earlier=tuple(_other(each, ()) for each in earlier[:MOST]),
+        num_earlier=len(earlier),
+    )
+
+
+def _node(node: Answer) -> NodeRecord:
+    rate = node["per_1000_node_days"]
+    return NodeRecord(
+        node=node["node"],
+        failures=node["failures"],
+        node_days=rate["node_days"],
+        rate=rate["rate"],
+        last_failure=node["last_failure"],
+    )
+
+
+def _gpu(gpu: Answer, repeats: int | None) -> GpuRecord:
+    return GpuRecord(
+        device=gpu["device"],
+        product=gpu["product"],
+        faults=gpu["faults"],
+        names=tuple(gpu["names"]),
+        incidents=len(gpu["incidents"]),
+        repeats_in_week=repeats,
+        advice=tuple(gpu["advice"]),
+    )
+
+
+def _recovery(one: Answer, report: Answer) -> Recovery:
+    tries, valid = one["tries"], one["recovery_valid"]
+    # the last ones, among which is the one that held
+    return Recovery(
+        outcome=one["outcome"],
+        layer=one["layer"],
+        tries=tuple(_try(each) for each in tries[-MOST:]),
+        num_tries=len(tries),
+        restored=_restored(one, tries[-1], report) if tries else None,
+        valid=valid["valid"],
+        valid_reason=valid["reason"],
+        warnings=tuple(one["warnings"]),
+    )
+
+
+def _try(tried: Answer) -> Try:
+    return Try(
+        number=tried["number"],
+        layer=tried["layer"],
+        began=tried["start"] if tried["began"] is None else tried["began"],
+        outcome=tried["outcome"],
+        resumed=tried["resumed"],
+        checkpoint=tried["checkpoint"],
+        cause=tried["cause"],
+        until_then_ns=sum(ns for name, ns in tried["phases"].items() if name != "recompute"),
+    )
+
+
+def _restored(one: Answer, held: Answer, report: Answer) -> Restored | None:
+    """Return the checkpoint of the last attempt, as the ledger knew the save it came from."""
+    identity, step = held["checkpoint"], held["resumed"]
+    if identity is None or step is None:
+        return None
+    saves = [
+        save
+        for save in report["checkpoints"]
+        if save["checkpoint"] == identity
+        and (save["scheduled"] or save["durable_since"] or 0) <= one["opened"]
+    ]
+    durable = saves[-1]["durable_since"] if saves else None
+    return Restored(
+        checkpoint=identity,
+        step=step,
+        state=saves[-1]["state"] if saves else None,
+        durable_since=durable,
+        age_ns=None if durable is None else max(one["opened"] - durable, 0),
+    )
+
+
+def _other(one: Answer, shares: Iterable[str]) -> Other:
+    return Other(
+        incident=one["incident"],
+        run=one["run"],
+        run_name=one["run_name"],
+        opened=one["opened"],
+        cause=one["cause"],
+        headline=shortened(one["headline"]),
+        shares=tuple(shares),
+    )
+
+
+def _configuration(one: Answer, ledger: Ledger) -> Configurations:
+    """Compare the attempts of the incident, each with the one before it."""
+    known = configurations(ledger)
+    places = [i for i, each in enumerate(known) if each.attempt in one["attempt_ids"]]
+    found = [
+        difference for i in places if i > 0 for difference in _differences(known[i - 1], known[i])
+    ]
+    return Configurations(
+        broken=known[places[0]].number if places else None,
+        last=known[places[-1]].number if places else None,
+        differences=tuple(found[:MOST]),
+        num_differences=len(found),
+        told=any(known[i].told for i in places),
+    )
+
+
+def _differences(before: Configuration, after: Configuration) -> list[Difference]:
+    return [
+        Difference(
+            attempt=after.number,
+            before_attempt=before.number,
+            setting=setting_name(one.field, one.name),
+            before=shortened(setting_value(one.field, one.before, UNITS)) or None,
+            after=shortened(setting_value(one.field, one.after, UNITS)) or None,
+        )
+        for one in after.changes
+    ]

@@ -1,0 +1,92 @@
+"""Who told a record: a rank, its launcher, the node's agent, the kernel, a driver, a person.
+
+An envelope does not say so. A rank's own recorder is known by the start of its attempt, which
+nobody else tells; of all other records the kind says who can have made it.
+"""
+
+from collections.abc import Iterable
+
+from headway.events import (
+    AttemptStarted,
+    Fault,
+    GpuFault,
+    GpuSxid,
+    GpuXid,
+    Note,
+    RankExited,
+    RestartBudget,
+    RestartPhase,
+)
+from headway.ledger.breakage import WATCHDOGS
+from headway.ledger.intake import Stamped
+
+RANK = "rank"
+PROGRAM = "program"
+LAUNCHER = "launcher"
+LAUNCHER_LOG = "launcher log"
+PARENT = "headway run"
+AGENT = "agent"
+KERNEL = "kernel log"
+DRIVER = "GPU driver"
+LOG_FILE = "imported log"
+ALERTS = "alerts"
+PERSON = "person"
+LEDGER = "ledger"
+MEANINGS = {
+    RANK: "recorded inside the rank's own process, whose start is known to 10 ms",
+    PROGRAM: "a remark that the training program itself recorded",
+    LAUNCHER: "what the launcher tells of its own work",
+    LAUNCHER_LOG: "a line of the launcher or its rank monitor, at the time at which it was read",
+    PARENT: "seen by `headway run`, the launcher's parent",
+    AGENT: "seen by the node's agent",
+    KERNEL: "a line of the node's kernel log",
+    DRIVER: "read from the GPU's driver or a program that watches it",
+    LOG_FILE: "read from a log file that was imported",
+    ALERTS: "a notice that alerting sent",
+    PERSON: "said by a person",
+    LEDGER: "no record of its own: concluded from the others by Headway's ledger",
+}
+"""Every source, with what it means to come from it."""
+
+
+class Tellers:
+    """The producers of a run by what they are: recorders of ranks, and parents of launchers."""
+
+    def __init__(self, facts: Iterable[Stamped]) -> None:
+        """Find out from all facts of the run."""
+        self._ranks: set[str] = set()
+        self._parents: set[str] = set()
+        for fact in facts:
+            producer, event = fact.envelope.producer, fact.envelope.event
+            if isinstance(event, AttemptStarted):
+                self._ranks.add(producer)
+            elif isinstance(event, RestartPhase) or (
+                isinstance(event, RankExited) and _is_known(event)
+            ):
+                self._parents.add(producer)
+
+    def source(self, fact: Stamped) -> str:
+        """Return who told a record."""
+        envelope, event = fact.envelope, fact.envelope.event
+        if envelope.run is not None and envelope.anchor == 0:
+            return LOG_FILE
+        if isinstance(event, GpuXid | GpuSxid | GpuFault):
+            own = (
+                DRIVER if not isinstance(event, GpuFault) or event.source is None else event.source
+            )
+            return KERNEL if event.line is not None else own
+        if envelope.producer in self._ranks:
+            return PROGRAM if isinstance(event, Note) else RANK
+        match event:
+            case RestartPhase() | RestartBudget():
+                return LAUNCHER
+            case Fault() if event.kind in WATCHDOGS:
+                return LAUNCHER_LOG
+            case RankExited() if _is_known(event):
+                return PARENT
+        return PARENT if envelope.producer in self._parents else AGENT
+
+
+def _is_known(end: RankExited) -> bool:
+    """Whether it is told how a rank ended, which its parent alone can know."""
+    return end.exit_code is not None or end.signal is not None
