@@ -1,4 +1,4 @@
-"""The course of a run over HTTP: its ranks, its pace, its settings, and beside another run."""
+"""The course of a run over HTTP: its ranks, its pace and its settings."""
 
 from dataclasses import asdict, dataclass
 from http import HTTPMethod
@@ -10,8 +10,7 @@ from headway.collector.run_api import OneRun
 from headway.collector.run_ledger import Snapshot
 from headway.collector.schemas import FLAG, INTEGER, NUMBER, TEXT, list_of, object_of, optional
 from headway.collector.service import Service
-from headway.course.comparison import Figure, Span, compared
-from headway.course.configuration import UNITS, changed, configurations, settings_of
+from headway.course.configuration import UNITS, configurations
 from headway.course.pace import Pace, pace
 from headway.course.rank_lanes import rank_lanes, run_lengths
 
@@ -47,13 +46,6 @@ class PaceColumns(_Part):
     """A question about how fast one run trained."""
 
     columns: Annotated[int, Asked(sentence="Most columns of time.", lowest=1, highest=2_000)] = 300
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TwoRuns(OneRun):
-    """A question about two runs."""
-
-    other: Annotated[str, Asked(sentence="Id or name of the run to compare with.")]
 
 
 def run_ranks(service: Service, asked: RankRows) -> Answer:
@@ -146,24 +138,6 @@ def run_configuration(service: Service, asked: OneRun) -> Answer:
     )
 
 
-def run_comparison(service: Service, asked: TwoRuns) -> Answer:
-    """Figures of one run beside those of another, and the settings that differ."""
-    one, other = (service.ledgers.snapshot(name) for name in (asked.run, asked.other))
-
-    def content() -> dict[str, Any]:
-        settings = [settings_of(snapshot.ledger) for snapshot in (other, one)]
-        return {
-            "as_of": min(one.report["as_of"], other.report["as_of"]),
-            "run": one.report["run"],
-            "other": other.report["run"],
-            "figures": [_figure(found) for found in compared(one.report, other.report)],
-            "units": dict(UNITS),
-            "settings": [asdict(change) for change in changed(*settings)],
-        }
-
-    return Answer(content=content, version=f"{one.version}+{other.version}")
-
-
 def _check(asked: _Part) -> None:
     if asked.start is not None and asked.end is not None and asked.end <= asked.start:
         raise BadQuestion(
@@ -175,14 +149,8 @@ def _column(one: Pace) -> dict[str, Any]:
     return {**asdict(one), "steps_per_second": one.steps_per_second}
 
 
-def _figure(found: Figure) -> dict[str, Any]:
-    return {**asdict(found), "difference": asdict(found.difference)}
-
-
 _RUN = "/api/v1/runs/{run}"
-_VALUE: schemas.Schema = {}
-_SETTING = object_of(field=TEXT, name=optional(TEXT), value=_VALUE)
-_CHANGE = object_of(field=TEXT, name=optional(TEXT), before=_VALUE, after=_VALUE)
+_SETTING = object_of(field=TEXT, name=optional(TEXT), value=schemas.ANYTHING)
 _LANE = object_of(
     ranks=list_of(INTEGER),
     node=optional(TEXT),
@@ -229,32 +197,9 @@ ENDPOINTS = (
                     number=INTEGER,
                     told=FLAG,
                     settings=list_of(_SETTING),
-                    changes=list_of(_CHANGE),
+                    changes=list_of(schemas.CHANGE),
                 )
             ),
-        ),
-    ),
-    Endpoint(
-        method=HTTPMethod.GET,
-        path=f"{_RUN}/comparison",
-        handler=run_comparison,
-        result=object_of(
-            as_of=INTEGER,
-            run=TEXT,
-            other=TEXT,
-            figures=list_of(
-                object_of(
-                    name=TEXT,
-                    title=TEXT,
-                    unit=TEXT,
-                    higher_is_better=optional(FLAG),
-                    one=schemas.of(Span),
-                    other=schemas.of(Span),
-                    difference=schemas.of(Span),
-                )
-            ),
-            units=schemas.map_of(TEXT),
-            settings=list_of(_CHANGE),
         ),
     ),
 )

@@ -2,6 +2,7 @@
 
 from headway.collector import (
     alert_api,
+    comparison_api,
     course_api,
     fleet_api,
     hardware_api,
@@ -27,6 +28,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     *run_api.ENDPOINTS,
     *window_api.ENDPOINTS,
     *course_api.ENDPOINTS,
+    *comparison_api.ENDPOINTS,
     *incident_api.ENDPOINTS,
     *postmortem_api.ENDPOINTS,
     *alert_api.ENDPOINTS,

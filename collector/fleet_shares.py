@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from headway.collector.run_ledger import Snapshot
+from headway.course.periods import Period, periods
 from headway.fleet import spans
 from headway.fleet.course import Cells, cells_of
 from headway.fleet.past import PastIncident, past_incidents
@@ -52,6 +53,7 @@ class FleetShares:
         whole = Span(snapshot.report["start"], end + 1)
         self.share(snapshot, whole)
         self.strip(snapshot, whole, SLOTS)
+        self.periods(snapshot)
         for width in spans.WIDTHS:
             if spans.HOUR <= width <= spans.DAY and (end - whole.start) // width < _MOST_PREPARED:
                 self.cells(snapshot, whole, width)
@@ -84,6 +86,10 @@ class FleetShares:
             ("strip", slots, *_within(snapshot, span)),
             lambda: strip_of(snapshot.ledger, span, slots),
         )
+
+    def periods(self, snapshot: Snapshot) -> Sequence[Period]:
+        """Return for how long each configuration of a run held."""
+        return self._once(snapshot, "periods", lambda: periods(snapshot.ledger))
 
     def _once(self, snapshot: Snapshot, key: Hashable, reckon: Callable[[], T]) -> T:
         run = snapshot.run

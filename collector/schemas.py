@@ -184,4 +184,7 @@ NODE = named(
         gpus=list_of({}),
     ),
 )
+CHANGE = named(
+    "Change", object_of(field=TEXT, name=optional(TEXT), before=ANYTHING, after=ANYTHING)
+)
 ERROR = named("Error", object_of(error=TEXT, next=TEXT))

@@ -1,5 +1,6 @@
 """Parts of a run over HTTP: a window, sliding windows, planned maintenance left out."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from http import HTTPMethod
 from typing import Annotated
@@ -15,17 +16,20 @@ _MOST_WINDOWS = 10_000
 _LONGEST_PAIR = 39
 
 
+Excluded = Annotated[
+    tuple[str, ...],
+    Asked(
+        sentence="A stretch to leave out, as START-END in UTC ns.",
+        example="1700000000000000000-1700000060000000000",
+    ),
+]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Part(OneRun):
     """A question about parts of a run."""
 
-    exclude: Annotated[
-        tuple[str, ...],
-        Asked(
-            sentence="A stretch to leave out, as START-END in UTC ns.",
-            example="1700000000000000000-1700000060000000000",
-        ),
-    ] = ()
+    exclude: Excluded = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +58,7 @@ def run_window(service: Service, asked: OneWindow) -> Answer:
     ledger = snapshot.ledger
     start = ledger.start if asked.start is None else asked.start
     end = ledger.closed_at if asked.end is None else asked.end
-    excluded = _excluded(asked)
+    excluded = excluded_of(asked.exclude)
     try:
         found = window_report(ledger, start, end, excluded)
     except ValueError as error:
@@ -73,7 +77,7 @@ def run_windows(service: Service, asked: ManyWindows) -> Answer:
             f"step {step} cuts the run into more than {_MOST_WINDOWS} windows",
             f"At least {ledger.elapsed // _MOST_WINDOWS + 1} is needed.",
         )
-    excluded = _excluded(asked)
+    excluded = excluded_of(asked.exclude)
     try:
         found = sliding_report(ledger, length, step, excluded)
     except ValueError as error:
@@ -81,9 +85,14 @@ def run_windows(service: Service, asked: ManyWindows) -> Answer:
     return Answer(content=lambda: found, version=snapshot.version)
 
 
-def _excluded(asked: _Part) -> list[tuple[int, int]]:
+def excluded_of(exclude: Sequence[str]) -> list[tuple[int, int]]:
+    """Return begin and end in UTC ns of stretches to leave out.
+
+    Raises:
+        BadQuestion: what is no stretch.
+    """
     found = []
-    for given in asked.exclude:
+    for given in exclude:
         start, _, end = given.partition("-")
         if not (given.isascii() and start.isdecimal() and end.isdecimal()) or (
             len(given) > _LONGEST_PAIR

@@ -164,6 +164,14 @@ class CollectorClient:
         query["exclude"] = [f"{first}-{last}" for first, last in excluded]
         return self.get(f"/api/v1/runs/{quote(run, safe='')}/window", query)
 
+    def comparison(self, **asked: Any) -> dict[str, Any]:
+        """Return two sides beside each other; parameters as the API declares them.
+
+        Raises:
+            CollectorError: no answer; see its subclasses.
+        """
+        return self.get("/api/v1/comparison", _given(asked))
+
     def events(self, **filters: Any) -> list[dict[str, Any]]:
         """Return stored events in order of their time; filters as the API declares them.
 

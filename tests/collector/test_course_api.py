@@ -21,7 +21,7 @@ RUN = """
     150     resumed 50 from=c50 rank=0..7
     150-300 steps 51-200 rank=0..7 loss=2
 """
-PATHS = ("ranks", "pace", "configuration", "comparison?other=ended-1")
+PATHS = ("ranks", "pace", "configuration")
 
 
 @pytest.fixture(scope="module")
@@ -96,8 +96,6 @@ def test_a_part_and_the_rows_can_be_chosen(
         (f"ended-1/ranks?start={at(9)}&end={at(3)}", 400, "is not after start"),
         ("ended-1/ranks?by=rack", 400, "Choose one of: rank, node."),
         ("ended-1/ranks?columns=9000", 400, "must be a number from 1 to 4000"),
-        ("ended-1/comparison?other=gone", 404, "gone"),
-        ("ended-1/comparison", 400, "other must be a text"),
         ("gone/pace", 404, "gone"),
     ],
 )

@@ -1,100 +1,105 @@
-"""The tab that sets a run beside another one."""
+"""The tab that sets a run beside another one, or two configurations of it beside each other."""
 
 from collections.abc import Mapping
 from typing import Any
 
 import streamlit as st
 
+from headway.comparison import words
 from headway.dashboard import markup, numbers, source
 from headway.dashboard.source import RunData
 from headway.dashboard.views.run_panels.settings import changes
-from headway.wording import UNKNOWN, duration, ratio_range
 
-_PARAMETER = "other"
+_OTHER = "other"
+_KINDS: Mapping[str, str] = {"run": "With another run", "configuration": "Two configurations"}
 
 
 def show(data: RunData) -> None:
-    """Show a run beside the one that is chosen."""
+    """Show a run beside the one that is chosen, or one configuration beside another."""
     report = data.report
-    known = [one["run"] for one in source.runs() if one["run"] != report["run"]]
+    kind = st.segmented_control(
+        "Compare",
+        list(_KINDS),
+        default="run",
+        required=True,
+        format_func=_KINDS.__getitem__,
+        key="compare",
+        bind="query-params",
+    )
+    asked = _two_runs(report["run"]) if kind == "run" else _two_configurations(report["run"])
+    if asked is not None:
+        _show(asked)
+
+
+def _two_runs(run: str) -> dict[str, Any] | None:
+    known = [one["run"] for one in source.runs() if one["run"] != run]
     other = st.selectbox(
         "Compare with",
         known,
         index=None,
-        key=_PARAMETER,
+        key=_OTHER,
         bind="query-params",
         accept_new_options=True,
         placeholder="Choose a run, or type the name of one",
     )
-    if not other:
-        if not known:
-            st.caption("There is no other run yet.")
-        return
-    answer = source.answer("runs/{run}/comparison", run=report["run"], other=other)
-    query = source.query("runs/{run}/comparison", run=report["run"], other=other)
+    if other:
+        return {"one_run": run, "other_run": other}
+    if not known:
+        st.caption("There is no other run yet.")
+    return None
+
+
+def _two_configurations(run: str) -> dict[str, Any] | None:
+    attempts = source.answer("runs/{run}/configuration", run=run)["attempts"]
+    numbered = [str(one["number"]) for one in reversed(attempts)]
+    if len(numbered) < 2:
+        st.caption("The run has a single attempt, and so a single configuration.")
+        return None
+    with st.container(horizontal=True, gap="small", key="two-attempts"):
+        one, other = (
+            st.selectbox(label, numbered, index=place, key=key, bind="query-params", width=220)
+            for label, place, key in (
+                ("Configuration of attempt", 0, "one_attempt"),
+                ("Against that of attempt", len(numbered) - 1, "other_attempt"),
+            )
+        )
+    st.caption("Each with all the time for which it held: until an attempt changed a setting.")
+    return {
+        "one_run": run,
+        "one_attempt": int(one),
+        "other_run": run,
+        "other_attempt": int(other),
+    }
+
+
+def _show(asked: Mapping[str, Any]) -> None:
+    answer = source.answer("comparison", **asked)
     numbers.heading(
         "Side by side",
-        "The same figures of both runs. A figure is a range where time without evidence makes it "
-        "one, and so is then the difference.",
-        query,
+        "The same figures of both sides. A figure is a range where time without evidence makes it "
+        f"one, and so is then the difference. {words.CHANCE}",
+        source.query("comparison", **asked),
         key="comparison",
     )
-    one_title, other_title = answer["run"], answer["other"]
-    columns = ("Figure", f"#{one_title}", f"#{other_title}", "#Difference", "")
+    names = answer["one"]["name"], answer["other"]["name"]
+    columns = ("Figure", f"#A: {names[0]}", f"#B: {names[1]}", "#A - B", "#By chance", "A is")
     rows = [
         (
             one["title"],
-            figure(one["one"], one["unit"]),
-            figure(one["other"], one["unit"]),
-            difference(one["difference"], one["unit"]),
-            verdict(one),
+            words.value(one["one"], one["unit"]),
+            words.value(one["other"], one["unit"]),
+            words.difference(one["difference"], one["unit"]),
+            words.chance(one["difference"], one["unit"]),
+            words.verdict(one),
         )
         for one in answer["figures"]
-        if any(one[side]["low"] not in (None, 0) for side in ("one", "other"))
+        if words.is_told(one)
     ]
     st.html(markup.table("Comparison", columns, rows))
+    for doubt in answer["doubts"]:
+        st.caption(doubt)
     st.subheader("Settings that differ", anchor=False)
     if answer["settings"]:
-        st.html(changes(answer["settings"], answer["units"], other_title, one_title))
+        st.html(changes(answer["settings"], answer["units"], names[1], names[0]))
     else:
         st.caption("None that was recorded.")
-
-
-def figure(span: Mapping[str, Any], unit: str) -> str:
-    """Return a figure as people read it, with its unit."""
-    low, high = span["low"], span["high"]
-    if low is None or high is None:
-        return UNKNOWN
-    if unit == "ratio":
-        return ratio_range(low, high)
-    if unit == "ns":
-        return duration(round(low))
-    return number(low)
-
-
-def number(value: float) -> str:
-    """Return a number with its thousands apart: `1,514`, `0.25`, `3.142`."""
-    return f"{value:,.0f}" if abs(value) >= 1_000 or value == int(value) else f"{value:.4g}"
-
-
-def difference(span: Mapping[str, Any], unit: str) -> str:
-    """Return a difference with its sign; that of shares is in percentage points."""
-    low, high = span["low"], span["high"]
-    if low is None or high is None:
-        return UNKNOWN
-    if unit == "ratio":
-        first, last = f"{low * 100:+.1f}", f"{high * 100:+.1f}"
-        return f"{first} pp" if first == last else f"{first} to {last} pp"
-    if not low:
-        return "0"
-    sign = "+" if low > 0 else "-"
-    size = duration(round(abs(low))) if unit == "ns" else number(abs(low))
-    return f"{sign}{size}"
-
-
-def verdict(one: Mapping[str, Any]) -> str:
-    """Return whether the first run is better, where that can be said."""
-    low, high = one["difference"]["low"], one["difference"]["high"]
-    if one["higher_is_better"] is None or low is None or low <= 0 <= high:
-        return ""
-    return "better" if (low > 0) == one["higher_is_better"] else "worse"

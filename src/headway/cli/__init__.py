@@ -19,6 +19,7 @@ from headway.settings import SettingError, unread_variables
 COMMANDS: Mapping[str, tuple[str, ...]] = {
     "demo": ("exporter", "training", "server"),
     "report": ("server",),
+    "compare": ("server",),
     "incidents": ("server",),
     "incident": ("server",),
     "note": ("server",),

@@ -65,7 +65,7 @@ def configurations(ledger: Ledger) -> list[Configuration]:
     before: dict[tuple[str, str | None], Value] = {}
     for attempt in ledger.book.attempts:
         own = told.get(attempt.identity, [])
-        known = {key: value for key, value in before.items() if key[0] not in _OWN}
+        known = {key: value for key, value in before.items() if key[0] not in OWN}
         known |= _of(attempt)
         for record in own:
             known |= _flat(record)
@@ -86,12 +86,6 @@ def configurations(ledger: Ledger) -> list[Configuration]:
     return found
 
 
-def settings_of(ledger: Ledger) -> dict[tuple[str, str | None], Value]:
-    """Return the settings of the newest attempt of a run, by field and name."""
-    newest = configurations(ledger)[-1:]
-    return {(one.field, one.name): one.value for found in newest for one in found.settings}
-
-
 def changed(
     before: Mapping[tuple[str, str | None], Value], after: Mapping[tuple[str, str | None], Value]
 ) -> list[Change]:
@@ -110,7 +104,7 @@ def changed(
     return found
 
 
-_OWN = ("layer", "nodes", "ranks", "scheduler_job", "visible_devices")
+OWN = ("layer", "nodes", "ranks", "scheduler_job", "visible_devices")
 """What an attempt never takes over from the one before."""
 
 

@@ -1,0 +1,1 @@
+"""Two stretches of time side by side: what differs, and what of it chance explains."""
