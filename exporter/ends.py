@@ -52,12 +52,20 @@ def leave_to_parent(spool: Path, mark: str) -> None:
 
 def told_by_another(spool: Path) -> bool:
     """Return whether a launcher's parent tells, or has told, how the rank of a spool ended."""
+    return _left(spool) == _TOLD or awaited(spool)
+
+
+def awaited(spool: Path) -> bool:
+    """Return whether a launcher's parent is still to tell how the rank of a spool ended.
+
+    It finds its ranks by their spools, so that such a one has to stay.
+    """
+    left = _left(spool)
+    if not _MARKS.fullmatch(left):
+        return False
     try:
-        left = (spool / _END).read_text(encoding="ascii")
-        if left == _TOLD or not _MARKS.fullmatch(left):
-            return left == _TOLD
         descriptor = os.open(_lock(spool.parent, left), os.O_RDONLY)
-    except (OSError, ValueError):
+    except OSError:
         return False
     try:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -66,6 +74,13 @@ def told_by_another(spool: Path) -> bool:
     finally:
         os.close(descriptor)
     return False
+
+
+def _left(spool: Path) -> str:
+    try:
+        return (spool / _END).read_text(encoding="ascii")
+    except (OSError, ValueError):
+        return ""
 
 
 def _lock(folder: Path, mark: str) -> Path:

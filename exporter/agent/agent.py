@@ -9,12 +9,12 @@ import math
 import os
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from headway.events import Steps
 from headway.exporter.agent.lock import remove_marker, renew_marker
 from headway.exporter.agent.watchers import Watchers, watchers
-from headway.exporter.ends import told_by_another
+from headway.exporter.ends import awaited, told_by_another
 from headway.exporter.identity import boot_id, clock_anchor, node
 from headway.exporter.node.clock_meter import ClockMeter
 from headway.exporter.node.clock_news import ClockNews, Offset
@@ -134,6 +134,7 @@ class Agent:
             self._metrics.counts.forget(name)
         for name in sorted(folders.keys() - self._tails.keys()):
             self._tails[name] = Tail(folders[name], self._positions.get(name))
+        self._release([tail for tail in self._tails.values() if tail.is_finished and tail.is_rank])
         for tail in self._tails.values():
             self._watch(tail)
             self._look(tail)
@@ -264,12 +265,21 @@ class Agent:
                 self._witness.lost(gap)
         # Only what is remembered as acknowledged may be deleted.
         self._positions.put({tail.name: tail.position for tail, _ in batches})
-        gone = [tail for tail, _ in batches if tail.release(self._refused)]
-        for tail in gone:
-            del self._tails[tail.name]
-            self._metrics.counts.forget(tail.name)
+        self._release([tail for tail, _ in batches])
+
+    def _release(self, tails: Iterable[Tail]) -> None:
+        """Delete what was acknowledged, but no whole spool that a launcher's parent is to see."""
+        gone = []
+        for tail in tails:
+            if tail.is_finished:
+                self._metrics.counts.forget(tail.name)
+                if awaited(self._folder / tail.name):
+                    continue
+            if tail.release(self._refused):
+                gone.append(tail.name)
+                del self._tails[tail.name]
         if gone:
-            self._positions.forget([tail.name for tail in gone])
+            self._positions.forget(gone)
 
     def _failed(self, error: NotTakenError) -> None:
         self._metrics.add(FAILURES, 1)

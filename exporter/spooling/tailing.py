@@ -36,8 +36,9 @@ class Tail:
         self._reader = SpoolReader(folder)
         # Where earlier segments are gone and nobody remembers them, nothing counts as missing.
         self._from_start = position != Position() or (folder / segment_name(1)).exists()
+        self.is_finished = False
+        """Whether the collector has acknowledged all that a producer wrote that is gone."""
         self._alive = False
-        self._finished = False
         self._seen = position
         self._seen_all = False
         self._told = position.sequence
@@ -60,7 +61,7 @@ class Tail:
 
     def read(self, limit: int) -> Batch | None:
         """Return the next records after the acknowledged ones; `None` where nothing is new."""
-        if self._finished or self._is_idle(self.position):
+        if self.is_finished or self._is_idle(self.position):
             return None
         batch = self._reader.read(self.position, limit)
         return batch if batch.finished or batch.position != self.position else None
@@ -108,7 +109,7 @@ class Tail:
         missing = num_missing(batch, self.position.sequence if self._from_start else None)
         self._from_start |= bool(batch.envelopes)
         self.position = batch.position
-        self._finished = batch.finished
+        self.is_finished = batch.finished
         if self.producer is None or not (missing or (batch.finished and batch.damaged)):
             return None
         # A damaged end leaves no gap behind it to count.
@@ -119,7 +120,7 @@ class Tail:
 
         A spool that does not say whose it is moves to the folder `refused` instead.
         """
-        if self.producer is None and self._finished:
+        if self.producer is None and self.is_finished:
             self._keep_in(refused)
         elif self.producer is not None:
             self._reader.release(self.position)

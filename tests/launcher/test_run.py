@@ -147,6 +147,20 @@ def test_where_an_agent_is_at_work_shipping_is_left_to_it(
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("end", ["is killed", "leaves at once"])
+def test_a_rank_that_ends_at_once_is_told_though_an_agent_ships_its_spool_faster(
+    endpoint: OtlpEndpoint, tmp_path: Path, end: str
+) -> None:
+    with agent_process(tmp_path, endpoint.address) as agent:
+        for _ in range(3):
+            launched(tmp_path, training(end))
+        status, errors = agent.stop()
+    assert status == 0, errors
+    assert len(of(endpoint.arrived, RankExited)) == 3
+    assert spools(tmp_path) == []
+
+
+@pytest.mark.slow
 def test_what_an_agent_that_left_has_not_shipped_is_shipped_at_the_end(
     endpoint: OtlpEndpoint, tmp_path: Path
 ) -> None:
