@@ -20,7 +20,29 @@ from headway.alerts.routing import (
 from headway.alerts.rule import SAME, Rule
 from headway.alerts.site import Site
 
-_SEVERITY = '{{ if eq .CommonLabels.severity "page" }}critical{{ else }}warning{{ end }}'
+_SEVERITY = (
+    '{{ $gravest := "info" }}{{ range .Alerts.Firing }}'
+    '{{ if eq .Labels.severity "page" }}{{ $gravest = "critical" }}'
+    '{{ else if and (eq .Labels.severity "ticket") (ne $gravest "critical") }}'
+    '{{ $gravest = "warning" }}{{ end }}{{ end }}{{ $gravest }}'
+)
+"""PagerDuty's severity: that of the gravest alert that fires, be it beside lesser ones."""
+_HEADLINE = (
+    '{{ $said := "" }}{{ range .Alerts.Firing }}{{ if eq .Labels.severity "page" }}'
+    "{{ if not $said }}{{ $said = .Annotations.summary }}{{ end }}{{ end }}{{ end }}"
+    "{{ range .Alerts }}{{ if not $said }}{{ $said = .Annotations.summary }}{{ end }}{{ end }}"
+    '{{ if eq .Status "resolved" }}over: {{ end }}{{ $said }}'
+    "{{ $listed := .Alerts }}{{ if .Alerts.Firing }}{{ $listed = .Alerts.Firing }}{{ end }}"
+    "{{ if gt (len $listed) 1 }} (one of {{ len $listed }}){{ end }}"
+)
+"""The first line for people: what the gravest alert says, since several have no words in common."""
+_DETAILS = (
+    "{{ range .Alerts.Firing }}{{ .Labels.alertname }}: {{ .Annotations.summary }}"
+    "{{ with .Annotations.suspect }}; {{ . }}{{ end }}"
+    "{{ with .Annotations.stake }}; {{ . }}{{ end }}"
+    "{{ with .Annotations.incident_url }} {{ . }}{{ end }}\n{{ end }}"
+    "{{ range .Alerts.Resolved }}{{ .Labels.alertname }}: over\n{{ end }}"
+)
 
 
 class ExportError(ValueError):
@@ -89,11 +111,16 @@ def _receiver(receiver: Receiver) -> dict[str, Any]:
                 "routing_key_file": _file(receiver, receiver.key),
                 "url": f"{receiver.url.rstrip('/')}/v2/enqueue",
                 "severity": _SEVERITY,
-                "description": "{{ .CommonAnnotations.summary }}",
+                "description": _HEADLINE,
             }
             return {"name": receiver.name, "pagerduty_configs": [options]}
         case Slack():
-            options = {"api_url_file": _file(receiver, receiver.url), "send_resolved": True}
+            options = {
+                "api_url_file": _file(receiver, receiver.url),
+                "send_resolved": True,
+                "title": _HEADLINE,
+                "text": _DETAILS,
+            }
             if receiver.channel is not None:
                 options["channel"] = receiver.channel
             return {"name": receiver.name, "slack_configs": [options]}

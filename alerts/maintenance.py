@@ -65,6 +65,8 @@ def maintenance(name: str, options: Mapping[str, Any]) -> Maintenance:
             raise MaintenanceError(f"{where}: it ends at {end} and begins at {begin}")
         return Maintenance(name=name, zone=zone, begin=begin, end=end)
     days = options.get("days", list(DAYS))
+    if not isinstance(days, list) or not days:
+        raise MaintenanceError(f'{where}: days {days!r}; write a list, as in ["saturday"]')
     for day in days:
         if day not in DAYS:
             raise MaintenanceError(f"{where}: day {day!r}; choose from {', '.join(DAYS)}")

@@ -203,7 +203,10 @@ def _group(
     known: Group | None,
     now: float,
 ) -> tuple[Group | None, list[Notice]]:
-    firing = [] if found is None else found.firing
+    # The gravest first: what a notice begins with is what people read.
+    firing = sorted(
+        found.firing if found else (), key=lambda one: _GRAVITY[one.severity], reverse=True
+    )
     still = {one.fingerprint for one in (firing + found.hidden if found else [])}
     over = [] if known is None or found is None else _over(known, found)
     if found is None or not still:

@@ -1,8 +1,9 @@
 """Who can be told, and by what means; declared by the site, with every secret kept elsewhere."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from typing import Annotated, Any, ClassVar
+from dataclasses import MISSING, dataclass, fields
+from typing import Annotated, Any, ClassVar, get_args, get_type_hints
+from urllib.parse import urlsplit
 
 from headway.events import Described
 
@@ -95,6 +96,11 @@ SECRETS: Mapping[str, tuple[str, ...]] = {
 }
 """Options of each kind that never stand in the site's file themselves."""
 _PLACES = ("file:", "env:")
+_WRONG: Mapping[type, str] = {
+    str: 'no text; write it in quotes, as in "..."',
+    int: "no whole number; write it without quotes",
+    bool: "neither true nor false; write one of them without quotes",
+}
 
 
 class ReceiverError(ValueError):
@@ -110,7 +116,7 @@ def receiver(name: str, options: Mapping[str, Any]) -> Receiver:
     where = f"receiver {name!r}"
     told = dict(options)
     kind = told.pop("kind", None)
-    if kind not in KINDS:
+    if not isinstance(kind, str) or kind not in KINDS:
         raise ReceiverError(f"{where}: kind {kind!r}; choose one of {', '.join(KINDS)}")
     declared = KINDS[kind]
     known = {one.name: one for one in fields(declared) if one.name != "name"}  # type: ignore[arg-type]  # all are dataclasses
@@ -124,8 +130,31 @@ def receiver(name: str, options: Mapping[str, Any]) -> Receiver:
                 f"{where}: {option} is a secret and may not stand in this file; "
                 f"write file:PATH or env:NAME and keep it there"
             )
-    try:
-        return declared(name=name, **told)  # type: ignore[call-arg]  # every kind has a name
-    except TypeError as error:
-        needed = [one for one in known if one not in told]
-        raise ReceiverError(f"{where}: give {', '.join(needed)} ({error})") from error
+        _check(where, declared, option, value)
+    missing = [
+        option for option, one in known.items() if option not in told and one.default is MISSING
+    ]
+    if missing:
+        raise ReceiverError(f"{where}: {kind} needs {', '.join(missing)}; give it")
+    return declared(name=name, **told)  # type: ignore[call-arg]  # every kind has a name
+
+
+def _check(where: str, declared: type[Receiver], option: str, value: Any) -> None:
+    """Refuse a value of another type than is declared, and what can be no address or port."""
+    expected = get_type_hints(declared)[option]
+    expected = next((one for one in get_args(expected) if one is not type(None)), expected)
+    if not isinstance(value, expected) or (isinstance(value, bool) and expected is not bool):
+        raise ReceiverError(f"{where}: {option} {value!r} is {_WRONG[expected]}")
+    if expected is str and not value.removeprefix("file:").removeprefix("env:").strip():
+        raise ReceiverError(
+            f"{where}: {option} {value!r} is empty; write it, or leave the line out"
+        )
+    if option == "port" and not 0 < value < 2**16:
+        raise ReceiverError(f"{where}: port {value!r} is none; choose one from 1 to 65535")
+    if option == "url" and not value.startswith(_PLACES):
+        found = urlsplit(value)
+        if found.scheme not in ("http", "https") or not found.hostname:
+            raise ReceiverError(
+                f"{where}: url {value!r} is no address; begin it with http:// or https://, "
+                "or write file:PATH or env:NAME"
+            )

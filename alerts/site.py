@@ -23,6 +23,7 @@
 Unknown names are refused with the known ones beside them: a misspelt team must not go unpaged.
 """
 
+import math
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -92,7 +93,7 @@ def site(text: str) -> Site:
     except (ReceiverError, MaintenanceError) as error:
         raise SiteError(str(error)) from error
     default = told.get("default", next(iter(receivers)) if len(receivers) == 1 else None)
-    if default not in receivers:
+    if not isinstance(default, str) or default not in receivers:
         raise SiteError(
             f"default {default!r} is no receiver; it hears of what no route takes: "
             f"choose one of {', '.join(receivers)}"
@@ -121,7 +122,8 @@ def _rules(told: Mapping[str, Mapping[str, Any]]) -> dict[str, Rule]:
             choices = ", ".join(get_args(Severity))
             raise SiteError(f"{where}: severity {options['severity']!r}; choose one of {choices}")
         threshold = options.get("threshold", rule.threshold)
-        if isinstance(threshold, bool) or not isinstance(threshold, int | float):
+        is_number = isinstance(threshold, int | float) and not isinstance(threshold, bool)
+        if not is_number or not math.isfinite(threshold):
             raise SiteError(f"{where}: threshold {threshold!r} is no number")
         found[name] = replace(
             rule,
@@ -147,12 +149,12 @@ def _routes(
         _known(here, options, _ROUTE)
         for option in ("receiver", "escalate_to"):
             name = options.get(option)
-            if name is not None and name not in receivers:
+            if name is not None and (not isinstance(name, str) or name not in receivers):
                 raise SiteError(
                     f"{here}: {option} {name!r} is not declared; "
                     f"declared are {', '.join(receivers)}"
                 )
-        for name in options.get("mute", ()):
+        for name in _texts(here, options, "mute"):
             if name not in windows:
                 raise SiteError(
                     f"{here}: maintenance {name!r} is not declared; "
@@ -161,7 +163,7 @@ def _routes(
         if ("escalate_to" in options) is not ("escalate_after" in options):
             raise SiteError(f"{here}: escalate_to and escalate_after go together")
         try:
-            matchers = tuple(matcher(one) for one in options.get("match", ()))
+            matchers = tuple(matcher(one) for one in _texts(here, options, "match"))
         except MatcherError as error:
             raise SiteError(f"{here}: {error}") from error
         if not matchers:
@@ -172,7 +174,7 @@ def _routes(
                 matchers=matchers,
                 routes=_routes(f"{here}.routes", options.get("routes", ()), receivers, windows),
                 goes_on=_flag(here, options, "continue"),
-                mute=tuple(options.get("mute", ())),
+                mute=_texts(here, options, "mute"),
                 escalate_to=options.get("escalate_to"),
                 **_times(here, options, _TIMES),
             )
@@ -197,6 +199,13 @@ def _known(where: str, told: Any, names: tuple[str, ...]) -> None:
     for name in told:
         if name not in names:
             raise SiteError(f"{where}: unknown option {name!r}; known are {', '.join(names)}")
+
+
+def _texts(where: str, options: Mapping[str, Any], name: str) -> tuple[str, ...]:
+    value = options.get(name, [])
+    if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
+        raise SiteError(f'{where}: {name} {value!r}; write a list of texts, as in ["...", "..."]')
+    return tuple(value)
 
 
 def _flag(where: str, options: Mapping[str, Any], name: str) -> bool:

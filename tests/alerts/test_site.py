@@ -1,5 +1,6 @@
 """A site's file: what it changes, and that whatever is misspelt in it is refused."""
 
+import re
 from datetime import UTC, datetime
 
 import pytest
@@ -8,6 +9,7 @@ from headway.alerts.catalogue import RULES
 from headway.alerts.site import SiteError, site
 
 ONE = '[receivers.a]\nkind = "log"\n'
+MAIL = "[receivers.a]\nkind = 'email'\nto = 'a@b'\nsender = 'c@d'\nhost = 'mail.example.org'\n"
 
 
 def test_a_rule_keeps_what_the_file_does_not_change() -> None:
@@ -34,20 +36,34 @@ def test_an_only_receiver_is_the_default_one() -> None:
         (ONE + "[rules.RestartLop]\nthreshold = 1", "no such rule; the catalogue has RestartLoop"),
         (ONE + "[rules.RestartLoop]\ntreshold = 1", "unknown option 'treshold'"),
         (ONE + "[rules.RestartLoop]\nthreshold = '3'", "threshold '3' is no number"),
+        (ONE + "[rules.RestartLoop]\nthreshold = nan", "threshold nan is no number"),
         (ONE + "[rules.RestartLoop]\nseverity = 'loud'", "choose one of page, ticket, info, none"),
         (ONE + "[rules.RestartLoop]\nhold = -1", "no whole number of seconds"),
         (ONE + "[rules.RestartLoop]\noff = 'yes'", "off 'yes'; write true or false"),
         (ONE + "[[routes]]\nmatch = ['a=b']\ncontinue = 'true'", "continue 'true'; write true"),
         ("[receivers.a]\nkind = 'pager'", "kind 'pager'; choose one of pagerduty, slack"),
-        ("[receivers.a]\nkind = 'pagerduty'", "give key"),
+        ("[receivers.a]\nkind = 'pagerduty'", "pagerduty needs key; give it"),
+        ("[receivers.a]\nkind = ['log']", "kind ['log']; choose one of pagerduty"),
+        ("[receivers.a]\nkind = 'webhook'\nurl = 8080", "url 8080 is no text; write it in quotes"),
+        ("[receivers.a]\nkind = 'webhook'\nurl = 'hook:80'", "url 'hook:80' is no address; begin"),
+        ("[receivers.a]\nkind = 'webhook'\nurl = 'file:'", "url 'file:' is empty"),
+        (MAIL + "port = '25'", "port '25' is no whole number; write it without quotes"),
+        (MAIL + "port = true", "port True is no whole number"),
+        (MAIL + "port = 0", "port 0 is none; choose one from 1 to 65535"),
+        (MAIL + "tls = 'no'", "tls 'no' is neither true nor false"),
+        (MAIL + "password = 5", "password is a secret"),
         ("[receivers.a]\nkind = 'pagerduty'\nkey = 'abcdef'", "key is a secret"),
         ("[receivers.a]\nkind = 'log'\ncolour = 1", "log has no option 'colour'; it has none"),
         (ONE + "[[routes]]\nmatch = ['team=a']\nreceiver = 'b'", "'b' is not declared"),
+        (ONE + "[[routes]]\nmatch = ['team=a']\nreceiver = ['a']", "['a'] is not declared"),
         (ONE + "[[routes]]\nreceiver = 'a'", "match is empty"),
+        (ONE + "[[routes]]\nmatch = 'team=a'", "match 'team=a'; write a list of texts"),
+        (ONE + "[[routes]]\nmatch = ['team=a']\nmute = 'n'", "mute 'n'; write a list of texts"),
         (ONE + "[[routes]]\nmatch = ['team']\nreceiver = 'a'", "'team' is no matcher"),
         (ONE + "[[routes]]\nmatch = ['team=~\"(\"']\nreceiver = 'a'", "no regular expression"),
         (ONE + "[[routes]]\nmatch = ['team=a']\nmute = ['x']", "maintenance 'x' is not declared"),
         (ONE + "[[routes]]\nmatch = ['a=b']\nescalate_to = 'a'", "go together"),
+        (ONE + "[maintenance.n]\ndays = 'sunday'", "days 'sunday'; write a list"),
         (ONE + "[maintenance.n]\ndays = ['sun']", "day 'sun'; choose from monday"),
         (ONE + "[maintenance.n]\nfrom = '25:00'", "no time of the day"),
         (ONE + "[maintenance.n]\nzone = 'Mars'", "zone 'Mars' is not known"),
@@ -58,7 +74,7 @@ def test_an_only_receiver_is_the_default_one() -> None:
     ],
 )
 def test_what_cannot_be_used_is_refused_by_name(text: str, words: str) -> None:
-    with pytest.raises(SiteError, match=words.replace("(", r"\(")):
+    with pytest.raises(SiteError, match=re.escape(words)):
         site(text)
 
 
