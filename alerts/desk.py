@@ -18,7 +18,9 @@ from headway.alerts.rule import Rule
 from headway.alerts.site import Site
 from headway.alerts.texts import condition
 from headway.storage.alert_book import AlertBook
+from headway.wording import counted, duration
 
+_SECOND = 10**9
 _TRIAL = "HeadwayTest"
 
 
@@ -59,6 +61,7 @@ class Desk:
             "alertmanager": None
             if handed is None
             else {"address": handed.shown, "failure": handed.failure},
+            "undelivered": [_undelivered(row, self._clock()) for row in self._book.undelivered()],
             "alerts": sorted(listed, key=lambda one: (one["state"] != "firing", -one["since"])),
             "groups": [
                 {
@@ -131,6 +134,13 @@ class Desk:
     def told(self, subjects: Sequence[str], since: float, until: float) -> list[dict[str, Any]]:
         """Return the notices about subjects between two times, and who took what they tell."""
         return self._log.told(subjects, since, until)
+
+    def waits(self) -> dict[str, float]:
+        """Return for how long each receiver has not taken the oldest notice for it, in seconds."""
+        now = self._clock()
+        waits = dict.fromkeys(self._site.receivers, 0.0)
+        waits |= {one["receiver"]: max(0.0, now - one["since"]) for one in self._book.undelivered()}
+        return waits
 
     def test(self, labels: Mapping[str, str]) -> list[dict[str, Any]]:
         """Send a notice that says that it is a test, to whom labels lead; return these."""
@@ -221,3 +231,11 @@ def _phase(row: Mapping[str, Any], now: float) -> str:
 
 def _ended(told: Told, now: float) -> Told:
     return replace(told, ends_at=now)
+
+
+def _undelivered(row: Mapping[str, Any], now: float) -> dict[str, Any]:
+    """Return a receiver that has not taken notices, with words for people."""
+    verb = "refuses" if row["state"] == "refused" else "has not taken"
+    age = duration(round(max(0.0, now - row["since"])) * _SECOND)
+    words = f"receiver {row['receiver']} {verb} {counted(row['notices'], 'notice')} for {age}"
+    return {**row, "words": words + (f": {row['answer']}" if row["answer"] else "")}

@@ -43,8 +43,8 @@ _DOUBLINGS = 16
 """Doublings after which the pause is the longest, however long a receiver is away."""
 _UNWRITTEN = ""
 """Stands for all receivers while notices are sent that could not be written down."""
-_REFUSALS = 5
-"""Refusals after which a notice is given up: the receiver will not change its mind."""
+GIVEN_UP = 24 * 3600.0
+"""Seconds after which a notice that a receiver refuses is given up: nobody put that right."""
 
 Send = Callable[[Notice, Receiver, str], Outcome]
 
@@ -90,7 +90,6 @@ class Engine:
         self._current = Current()
         self._stopping = threading.Event()
         self._busy: dict[str, Future[None]] = {}
-        self._refusals: dict[int, int] = {}
         self._taken: dict[int, Outcome] = {}
         self._remembered: Groups | None = None
         self._unwritten: list[Notice] = []
@@ -246,24 +245,23 @@ class Engine:
         receiver = self._site.receivers.get(row["receiver"])
         if receiver is None:
             outcome = Outcome(state="refused", answer="the site has no such receiver any more")
-            refusals = _REFUSALS
         else:
             outcome = self._taken.get(row["notice"]) or self._outcome(notice, receiver)
-            refusals = self._refusals.get(row["notice"], 0) + 1
         now = self._clock()
-        if outcome.state == "delivered" or (outcome.state == "refused" and refusals >= _REFUSALS):
+        if outcome.state == "delivered":
             self._taken[row["notice"]] = outcome
-            self._book.tried(row["notice"], outcome.answer, None, outcome.state, now)
+            self._book.tried(row["notice"], outcome.answer, None, "delivered", now)
             del self._taken[row["notice"]]
-            self._refusals.pop(row["notice"], None)
-            if outcome.state == "refused":
+        elif outcome.state == "refused" and now - row["created"] >= GIVEN_UP:
+            self._book.tried(row["notice"], outcome.answer, None, "given up", now)
+            _LOG.error("receiver %s: given up, it refuses: %s", row["receiver"], outcome.answer)
+        else:
+            state = "waiting" if outcome.state == "later" else "refused"
+            if state == "refused" and row["state"] != "refused":
                 _LOG.error("receiver %s refuses: %s", row["receiver"], outcome.answer)
-            return outcome.state
-        if outcome.state == "refused":
-            self._refusals[row["notice"]] = refusals
-        usual = _FIRST_PAUSE * 2.0 ** min(row["tries"], _DOUBLINGS)
-        pause = min(outcome.after or usual, _LONGEST_PAUSE)
-        self._book.tried(row["notice"], outcome.answer, now + pause, "waiting", now)
+            usual = _FIRST_PAUSE * 2.0 ** min(row["tries"], _DOUBLINGS)
+            pause = min(outcome.after or usual, _LONGEST_PAUSE)
+            self._book.tried(row["notice"], outcome.answer, now + pause, state, now)
         return outcome.state
 
     def _outcome(self, notice: Notice, receiver: Receiver) -> Outcome:

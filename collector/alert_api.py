@@ -206,6 +206,15 @@ _DELIVERY = object_of(
     tries=schemas.INTEGER,
     answer=optional(schemas.TEXT),
 )
+_UNDELIVERED = object_of(
+    receiver=schemas.TEXT,
+    notices=schemas.INTEGER,
+    since=schemas.NUMBER,
+    state=schemas.TEXT,
+    tries=schemas.INTEGER,
+    answer=optional(schemas.TEXT),
+    words=schemas.TEXT,
+)
 _HANDOVER = object_of(address=schemas.TEXT, failure=optional(schemas.TEXT))
 _WAY = object_of(
     receiver=schemas.TEXT,
@@ -237,6 +246,7 @@ ENDPOINTS = (
         result=object_of(
             alerts=list_of(_ALERT),
             groups=list_of(_GROUP),
+            undelivered=list_of(_UNDELIVERED),
             alertmanager=optional(_HANDOVER),
             as_of=optional(schemas.INTEGER),
         ),

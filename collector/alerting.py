@@ -53,5 +53,8 @@ class Alerting(NoticeLog, Protocol):
     def deliveries(self, limit: int, before: int | None) -> list[dict[str, Any]]:
         """Return the newest notices with what became of each."""
 
+    def waits(self) -> dict[str, float]:
+        """Return for how long each receiver has not taken the oldest notice for it, in seconds."""
+
     def test(self, labels: Mapping[str, str]) -> list[dict[str, Any]]:
         """Send a notice that says that it is a test, to whom labels lead; return these."""

@@ -21,6 +21,8 @@ KEPT = 90 * 86_400.0
 """Seconds for which a notice that was delivered or refused stays in the log."""
 _LONGEST_WAIT = 3_600.0
 """No notice waits longer than this in seconds for its next try."""
+_OPEN = ("waiting", "refused")
+"""States of a notice that is still to be tried."""
 
 Row = dict[str, Any]
 
@@ -181,31 +183,58 @@ class AlertBook:
         """Return the notices to be sent at a time, the oldest first.
 
         A receiver is told of one key in order: an earlier notice that waits to be tried again
-        holds back the later ones, or a pager would open what is over. What is due in hours was
-        kept by a clock that was ahead.
+        holds back the later ones, or a pager would open what is over. One that was refused holds
+        back nothing: the fault may be its own. What is due in hours was kept by a clock that was
+        ahead.
         """
-        waiting = select(OUTBOX).where(OUTBOX.c.state == "waiting").order_by(OUTBOX.c.notice)
+        undone = select(OUTBOX).where(OUTBOX.c.state.in_(_OPEN)).order_by(OUTBOX.c.notice)
         with self._reading() as connection:
-            rows = [dict(row) for row in connection.execute(waiting).mappings()]
+            rows = [dict(row) for row in connection.execute(undone).mappings()]
         first: dict[tuple[str, str], int] = {}
         for row in rows:
-            first.setdefault((row["receiver"], row["key"]), row["notice"])
+            if row["state"] == "waiting":
+                first.setdefault((row["receiver"], row["key"]), row["notice"])
         return [
             row
             for row in rows
             if not now < row["due"] <= now + _LONGEST_WAIT
-            and first[row["receiver"], row["key"]] == row["notice"]
+            and first.get((row["receiver"], row["key"]), row["notice"]) >= row["notice"]
         ]
 
+    def undelivered(self) -> list[Row]:
+        """Return of each receiver that has not taken a notice how many, and the oldest of them.
+
+        A row has `receiver`, `notices`, `since` (seconds UTC), `state`, `tries` and `answer`.
+        """
+        undone = select(OUTBOX).where(OUTBOX.c.state.in_(_OPEN)).order_by(OUTBOX.c.notice)
+        found: dict[str, Row] = {}
+        with self._reading() as connection:
+            for row in connection.execute(undone).mappings():
+                told = {name: row[name] for name in ("receiver", "state", "tries", "answer")}
+                oldest = {**told, "since": row["created"], "notices": 0}
+                found.setdefault(row["receiver"], oldest)["notices"] += 1
+        return list(found.values())
+
     def tried(self, notice: int, answer: str, due: float | None, state: str, now: float) -> None:
-        """Keep what a receiver answered: the notice waits until `due`, or is over."""
-        ended = None if state == "waiting" else now
+        """Keep what a receiver answered: the notice waits until `due`, or is over.
+
+        One that was delivered says all that those before it under its key said: they are
+        superseded.
+        """
+        ended = None if state in _OPEN else now
         values = {"answer": answer, "state": state, "ended": ended}
         if due is not None:
             values["due"] = due
         with self._changing() as connection:
             which = update(OUTBOX).where(OUTBOX.c.notice == notice)
             connection.execute(which.values(tries=OUTBOX.c.tries + 1, **values))
+            if state == "delivered":
+                this = select(OUTBOX.c.receiver, OUTBOX.c.key).where(OUTBOX.c.notice == notice)
+                receiver, key = connection.execute(this).one()
+                earlier = (OUTBOX.c.receiver == receiver, OUTBOX.c.key == key)
+                undone = (OUTBOX.c.notice < notice, OUTBOX.c.state.in_(_OPEN))
+                over = {"state": "superseded", "ended": now}
+                connection.execute(update(OUTBOX).where(*earlier, *undone).values(over))
 
     def deliveries(self, limit: int, before: int | None = None) -> list[Row]:
         """Return the newest notices with what became of them, at most `limit` before a number."""

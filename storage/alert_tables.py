@@ -40,10 +40,15 @@ OUTBOX = Table(
     Column("key", String, nullable=False),
     Column("subject", String, nullable=False),
     Column("body", JSON, nullable=False),
-    Column("state", String, nullable=False, comment="waiting, delivered or refused"),
+    Column(
+        "state",
+        String,
+        nullable=False,
+        comment="waiting, refused (and still tried), delivered, superseded or given up",
+    ),
     Column("created", Float, nullable=False, comment="seconds UTC"),
     Column("due", Float, nullable=False, comment="seconds UTC of the next try"),
     Column("tries", Integer, nullable=False, default=0),
-    Column("ended", Float, comment="seconds UTC of the delivery or refusal"),
+    Column("ended", Float, comment="seconds UTC of the delivery, or of giving up"),
     Column("answer", String, comment="what the receiver said last"),
 )

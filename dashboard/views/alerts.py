@@ -15,6 +15,7 @@ from headway.wording import UNKNOWN, count, counted, duration, plain, when
 
 _SECOND = 10**9
 _MOST_NOTICES = 100
+_UNDELIVERED = ("waiting", "refused", "given up")
 _SEVERITIES = ("page", "ticket", "info")
 _LENGTHS = {"1 hour": 1, "4 hours": 4, "1 day": 24, "1 week": 168}
 _Told = Mapping[str, Any]
@@ -47,6 +48,9 @@ def _show() -> None:
     handed = state["alertmanager"]
     if handed is not None:
         st.caption(handed["failure"] or f"Handed over to Alertmanager at {handed['address']}.")
+    for one in state["undelivered"]:
+        if one["tries"]:
+            st.html(markup.notice(one["words"], "It is tried again every five minutes."))
     _firing(loud, state["groups"])
     _waiting(pending)
     _quiet(hidden, silences)
@@ -60,7 +64,7 @@ def _stats(
     deliveries: Sequence[_Told],
 ) -> None:
     asked = source.query("alerts")
-    stuck = [one for one in deliveries if one["state"] != "delivered"]
+    stuck = [one for one in deliveries if one["state"] in _UNDELIVERED]
     with numbers.row("alerts") as row:
         pages = sum(one["labels"]["severity"] == "page" for one in loud)
         row.number(
@@ -90,7 +94,7 @@ def _stats(
             "Not delivered",
             count(len(stuck)),
             delta=f"of the newest {count(len(deliveries))} notices",
-            definition="Notices that wait for their receiver, or that it refused for good.",
+            definition="Notices that wait for their receiver, that it refuses, or that were given up.",
             query=source.query("alerts/deliveries", limit=_MOST_NOTICES),
         )
 

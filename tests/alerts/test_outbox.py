@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from headway.alerts.engine import Engine
+from headway.alerts.engine import GIVEN_UP, Engine
 from headway.alerts.evaluation import Sample
 from headway.alerts.notices import Notice
 from headway.alerts.receivers import Receiver
@@ -110,18 +110,69 @@ def test_a_clock_that_was_ahead_holds_back_no_notice_once_it_is_right(world: Wor
     assert world.taken == ["a firing"]
 
 
-REFUSED = Outcome(state="refused", answer="HTTP 404")
+REFUSED = Outcome(state="refused", answer="HTTP 401: no such token")
 
 
-def test_a_receiver_that_was_away_is_given_up_after_five_refusals_not_after_the_first(
-    world: World,
-) -> None:
-    world.answers = [AWAY] * 6 + [REFUSED] * 3
-    world.post("a", "firing")
-    for _ in range(10):
+def pass_time(world: World, seconds: int) -> None:
+    """Deliver what is due for so long, as the engine does."""
+    for _ in range(seconds // 300):
         world.deliver()
         world.now += 300
+
+
+def test_a_page_that_is_refused_for_hours_arrives_once_the_token_is_mended(world: World) -> None:
+    world.answers = [REFUSED] * 40
+    world.post("a", "firing")
+    pass_time(world, 3 * 3600)
+    (row,) = world.book.deliveries(10)
+    assert (row["state"], row["answer"]) == ("refused", "HTTP 401: no such token")
+    assert row["due"] <= world.now + 300, "it is tried every five minutes"
+    (waiting,) = world.book.undelivered()
+    assert (waiting["receiver"], waiting["notices"], waiting["since"]) == ("log", 1, NOW)
+    pass_time(world, 3600)
     assert world.taken == ["a firing"]
+    assert world.book.undelivered() == []
+
+
+def test_a_receiver_that_refuses_for_a_day_is_given_up_and_the_log_says_so(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    world.answers = [REFUSED] * 1_000
+    world.post("a", "firing")
+    pass_time(world, 25 * 3600)
+    (row,) = world.book.deliveries(10)
+    assert row["state"] == "given up"
+    assert row["ended"] == pytest.approx(NOW + GIVEN_UP, abs=600)
+    assert world.book.undelivered() == []
+    words = [one.getMessage() for one in caplog.records if "refuses" in one.getMessage()]
+    assert words == [
+        "receiver log refuses: HTTP 401: no such token",
+        "receiver log: given up, it refuses: HTTP 401: no such token",
+    ]
+
+
+def test_a_receiver_that_asks_to_come_again_is_given_up_never(world: World) -> None:
+    world.answers = [Outcome(state="later", answer="HTTP 429", after=60.0)] * 900
+    world.post("a", "firing")
+    pass_time(world, 49 * 3600)
+    (row,) = world.book.deliveries(10)
+    assert (row["state"], world.taken) == ("waiting", [])
+    pass_time(world, 48 * 3600)
+    assert world.taken == ["a firing"]
+
+
+def test_a_notice_that_is_refused_holds_back_none_after_it_and_is_superseded_by_it(
+    world: World,
+) -> None:
+    world.answers = [REFUSED]
+    world.post("a", "firing")
+    world.deliver()
+    world.post("a", "resolved")
+    world.deliver()
+    world.now += 300
+    world.deliver()
+    assert world.taken == ["a resolved"], "what is over is not opened after its end"
+    assert [row["state"] for row in world.book.deliveries(10)] == ["delivered", "superseded"]
 
 
 def test_many_notices_for_one_receiver_take_no_look_each(world: World) -> None:

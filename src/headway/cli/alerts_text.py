@@ -18,6 +18,9 @@ def print_alerts(state: Mapping[str, Any], *, hidden: bool) -> None:
     handed = state["alertmanager"]
     if handed is not None:
         console.print(handed["failure"] or f"handed over to Alertmanager at {handed['address']}")
+    for one in state["undelivered"]:
+        if one["tries"]:
+            console.print(one["words"])
     if not listed:
         console.print("nothing fires")
     keys: dict[str, list[str]] = {}
