@@ -17,6 +17,8 @@ _MODULES = (
 )
 _SCRIPTS = ("torchrun", "ft_launcher")
 _PYTHON = re.compile(r"python(3(\.\d+)?)?")
+_THROUGH_SHELL = re.compile(r"""'''exec' ("?)(/[^"\n]+)\1 "\$0" "\$@"\n""")
+"""How pip starts a Python whose path is too long for a first line, or holds a space."""
 _PLAIN_FLAGS = ("-u", "-B", "-O", "-OO", "-s", "-q")
 _LARGEST_SCRIPT = 4096
 """Bytes; a script that pip writes has some hundred."""
@@ -54,9 +56,8 @@ def _interpreter(script: Path) -> str | None:
         return None
     first, _, rest = content.partition("\n")
     runs = any(f"from {name} import main" in rest for name in _MODULES)
-    if len(content) > _LARGEST_SCRIPT or not runs:
+    if len(content) > _LARGEST_SCRIPT or not runs or not first.startswith("#!/"):
         return None
-    python = first.removeprefix("#!")
-    if not first.startswith("#!/") or not _PYTHON.fullmatch(Path(python).name):
-        return None
-    return python
+    through_shell = _THROUGH_SHELL.match(rest) if first == "#!/bin/sh" else None
+    python = through_shell[2] if through_shell else first.removeprefix("#!")
+    return python if _PYTHON.fullmatch(Path(python).name) else None

@@ -85,3 +85,23 @@ def test_nor_is_a_program_of_the_same_name(tmp_path: Path) -> None:
     path.write_bytes(b"\x7fELF\x00\xff")
     path.chmod(0o755)
     assert entered([str(path)], 7) is None
+
+
+@pytest.mark.parametrize(
+    ("written", "python"),
+    [
+        ('"/a path/bin/python3.11"', "/a path/bin/python3.11"),
+        (f"/{'long/' * 30}python3", f"/{'long/' * 30}python3"),
+        ('"$(dirname "$0")"/python3', None),  # who knows where a link leads
+        ('"/a path/bin/pypy"', None),
+    ],
+)
+def test_a_script_that_starts_its_python_through_the_shell_is_entered_where_that_is_certain(
+    tmp_path: Path, written: str, python: str | None
+) -> None:
+    """As pip writes it for a path that is long or holds a space; run by the shell, it is Python."""
+    path = Path(script(tmp_path))
+    _, _, rest = path.read_text().partition("\n")
+    path.write_text(f"#!/bin/sh\n'''exec' {written} \"$0\" \"$@\"\n' '''\n{rest}")
+    found = entered([str(path), "train.py"], 7)
+    assert (None if found is None else found[0]) == python
