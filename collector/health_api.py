@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from http import HTTPMethod
 from importlib.metadata import version
+from itertools import islice
 from typing import Annotated, Any
 
 from headway.collector import schemas
@@ -11,8 +12,10 @@ from headway.collector.endpoint import Answer, Asked, Endpoint
 from headway.collector.run_ledger import Snapshot
 from headway.collector.schemas import list_of, map_of, object_of, optional
 from headway.collector.service import Service
+from headway.events import AgentCost
 
 _LIBRARIES = ("headway", "duckdb", "starlette", "uvicorn")
+_MOST_RECORDING = 100
 _LAGS = ("p50", "p99", "longest")
 
 
@@ -64,9 +67,25 @@ def quality(service: Service, asked: QualityQuestion) -> Answer:
             "runs": rows[: asked.limit],
             "of": len(rows),
             "versions": _versions(fleet.snapshots),
+            "recording": _recording(fleet.snapshots, service),
         }
 
-    return Answer(content=content, version=fleet.version)
+    return Answer(content=content, version=fleet.version, as_of=fleet.as_of)
+
+
+def _recording(snapshots: Iterable[Snapshot], service: Service) -> list[Mapping[str, Any]]:
+    """Return what recording a step takes of each run that told it, the newest told first."""
+    names = {one.report["run"]: one.report["run_name"] for one in snapshots}
+    return [
+        {
+            "run": run,
+            "run_name": names.get(run),
+            "steps": cost.steps,
+            "median_ns": cost.median,
+            "highest_ns": cost.highest,
+        }
+        for run, cost in islice(service.own_costs.steps().items(), _MOST_RECORDING)
+    ]
 
 
 def _faulty(snapshots: Iterable[Snapshot]) -> Iterator[dict[str, Any]]:
@@ -116,6 +135,7 @@ def senders(service: Service, asked: SendersQuestion) -> Answer:
             "heard": time,
             "clock_offset_ns": clocks[node].offset if node in clocks else None,
             "clock_error_ns": clocks[node].error if node in clocks else None,
+            **_agent(service.own_costs.agent(node)),
         }
         for node, time in heard
     ]
@@ -123,6 +143,14 @@ def senders(service: Service, asked: SendersQuestion) -> Answer:
     return Answer(
         content=lambda: {"as_of": newest, "nodes": found[: asked.limit], "of": len(found)}
     )
+
+
+def _agent(cost: AgentCost | None) -> dict[str, Any]:
+    return {
+        "agent_cpu": None if cost is None else cost.cpu,
+        "agent_memory": None if cost is None else cost.memory,
+        "agent_version": None if cost is None else cost.version,
+    }
 
 
 ENDPOINTS = (
@@ -167,6 +195,15 @@ ENDPOINTS = (
             versions=list_of(
                 object_of(library=schemas.TEXT, version=schemas.TEXT, runs=schemas.INTEGER)
             ),
+            recording=list_of(
+                object_of(
+                    run=schemas.TEXT,
+                    run_name=optional(schemas.TEXT),
+                    steps=schemas.INTEGER,
+                    median_ns=schemas.INTEGER,
+                    highest_ns=schemas.INTEGER,
+                )
+            ),
         ),
     ),
     Endpoint(
@@ -181,6 +218,9 @@ ENDPOINTS = (
                     heard=schemas.INTEGER,
                     clock_offset_ns=optional(schemas.INTEGER),
                     clock_error_ns=optional(schemas.INTEGER),
+                    agent_cpu=optional(schemas.NUMBER),
+                    agent_memory=optional(schemas.INTEGER),
+                    agent_version=optional(schemas.TEXT),
                 )
             ),
             of=schemas.INTEGER,

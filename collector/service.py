@@ -13,6 +13,7 @@ from headway.collector.intake import Intake
 from headway.collector.ledgers import Ledgers
 from headway.collector.node_clocks import NodeClocks
 from headway.collector.node_histories import NodeHistories
+from headway.collector.own_costs import OwnCosts
 from headway.collector.own_events import OwnEvents
 from headway.collector.recovery import Recoveries
 from headway.collector.refreshing import Refresher
@@ -41,6 +42,7 @@ class Service:
         self.clock = clock
         self.intake = Intake(settings.queue_limit)
         self.node_clocks = NodeClocks()
+        self.own_costs = OwnCosts()
         self.recoveries = Recoveries()
         self.remarks = Remarks()
         self.own_events = OwnEvents(clock)
@@ -178,5 +180,6 @@ class Service:
     def _publish(self, parts: Sequence[Part]) -> None:
         self._ledgers.add(parts)
         self.node_clocks.add(parts)
+        self.own_costs.add(parts)
         self.recoveries.add(parts)
         self.remarks.add(of_kinds(parts, Note, IncidentAcknowledged, IncidentCorrected))

@@ -27,6 +27,8 @@ _SOURCES = Path(_dashboard.__file__).resolve().parents[1] / "src" / "headway"
 _DAY = 86_400 * 10**9
 _BATCH = 5_000
 _KEPT = 3
+_PATIENCE = 300.0
+"""Seconds for which one batch is sent again on a busy machine."""
 BUSY = 503
 
 
@@ -42,6 +44,23 @@ class Size:
 
 ALERTS = """
 default = "oncall"
+
+# lower than a site would have them, so that there is something to see
+[rules.TrainingGoodputLow]
+threshold = 0.01
+hold = 0
+
+[rules.GoodputBurnSlow]
+threshold = 0.2
+hold = 0
+severity = "page"
+
+[rules.InfrastructureGoodputLow]
+threshold = 0.0001
+hold = 86400
+
+[rules.CheckpointStale]
+threshold = 0.1
 
 [receivers.oncall]
 kind = "log"
@@ -145,7 +164,16 @@ def _send(events: Sequence[Envelope], address: str) -> None:
     )
     try:
         for first in range(0, len(events), _BATCH):
-            done = shipper.ship(events[first : first + _BATCH])
+            batch = events[first : first + _BATCH]
+            deadline = time.monotonic() + _PATIENCE
+            while True:
+                try:
+                    done = shipper.ship(batch)
+                    break
+                except NotTakenError:  # slow, or busy with what it has
+                    if time.monotonic() > deadline:
+                        raise
+                    time.sleep(0.5)
             assert not done.refused, done
     finally:
         shipper.close()

@@ -1,15 +1,19 @@
 """The Health page: whether what the other pages say can be trusted, and who sends nothing."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from statistics import median, median_low
 from typing import Any
 
 import streamlit as st
 
 from headway.dashboard import markup, numbers, source
 from headway.dashboard.views import reader
-from headway.wording import UNKNOWN, count, counted, duration, plain, size, when
+from headway.wording import UNKNOWN, count, counted, duration, percent, plain, size, when
 
 _MOST_ROWS = 100
+_MILLISECOND = 1_000_000
+_NO_STEP = "no recorder told it yet"
+_NO_AGENT = "no agent told it yet"
 _OUTCOMES: Mapping[str, str] = {
     "stored": "Taken and kept.",
     "duplicate": "Sent again by an agent that had no answer; counted once.",
@@ -43,12 +47,12 @@ def _show() -> None:
             "Free space or mend the disk of its database; agents keep what they could not send.",
         )
     _stats(health, quality)
+    _cost(quality, senders)
     _runs(quality)
     _nodes(senders, health["time"])
     _arrivals(health)
     _refused(health)
     _versions(health, quality)
-    _cost()
 
 
 def _stats(health: Mapping[str, Any], quality: Mapping[str, Any]) -> None:
@@ -96,6 +100,60 @@ def _stats(health: Mapping[str, Any], quality: Mapping[str, Any]) -> None:
         )
 
 
+def _cost(quality: Mapping[str, Any], senders: Mapping[str, Any]) -> None:
+    by_run, by_node = source.query("health/runs", limit=_MOST_ROWS), source.query("health/nodes")
+    numbers.heading(
+        "What recording costs",
+        "What recorders and agents measured of themselves, once a minute each. A recorder writes "
+        "to a file on its own node and waits for nobody; an agent ships what lies there. "
+        "`scripts/bench recorder` and `scripts/bench agent` measure more on your machines.",
+        by_run,
+        key="cost",
+    )
+    told = quality["recording"]
+    agents = [one for one in senders["nodes"] if one["agent_cpu"] is not None]
+    steps = sum(one["steps"] for one in told)
+    with numbers.row("own-cost") as row:
+        row.number(
+            "Recorder, per step",
+            small(median_low(one["median_ns"] for one in told)) if told else "not measured",
+            delta=f"longest {small(max(one['highest_ns'] for one in told))}" if told else _NO_STEP,
+            definition="Time that the training spent in the recorder at one step: the median of "
+            f"{counted(len(told), 'run')}, each the median of its newest measured steps, "
+            f"{count(steps)} in all. One step a minute is measured, on one rank of each node.",
+            query=by_run,
+        )
+        row.number(
+            "Agent, of one core",
+            percent(median(one["agent_cpu"] for one in agents)) if agents else "not measured",
+            delta=_most(agents, "agent_cpu", percent) or _NO_AGENT,
+            definition="Share of one core that the node's agent used in its newest minute: the "
+            f"median of {counted(len(agents), 'node')}.",
+            query=by_node,
+        )
+        row.number(
+            "Agent, memory",
+            size(median_low(one["agent_memory"] for one in agents)) if agents else "not measured",
+            delta=_most(agents, "agent_memory", size) or _NO_AGENT,
+            definition="Memory that the node's agent held when it last told: the median of "
+            f"{counted(len(agents), 'node')}.",
+            query=by_node,
+        )
+
+
+def small(ns: int) -> str:
+    """Return a time so short that microseconds matter: `0.9 us`, `1.2 ms`."""
+    return f"{ns / 1_000:.1f} us" if ns < _MILLISECOND else duration(ns)
+
+
+def _most(agents: Sequence[Mapping[str, Any]], field: str, words: Callable[[Any], str]) -> str:
+    """Return the node whose agent takes most; empty without any."""
+    if not agents:
+        return ""
+    worst = max(agents, key=lambda one: one[field])
+    return f"most {words(worst[field])} on {worst['node']}"
+
+
 def _runs(quality: Mapping[str, Any]) -> None:
     asked = source.query("health/runs", limit=_MOST_ROWS)
     numbers.heading(
@@ -140,11 +198,22 @@ def _nodes(senders: Mapping[str, Any], now: int) -> None:
             duration(max(0, now - one["heard"]) // 10**9 * 10**9) + " ago",
             UNKNOWN if one["clock_offset_ns"] is None else duration(one["clock_offset_ns"]),
             UNKNOWN if one["clock_error_ns"] is None else duration(one["clock_error_ns"]),
+            UNKNOWN if one["agent_cpu"] is None else percent(one["agent_cpu"]),
+            UNKNOWN if one["agent_memory"] is None else size(one["agent_memory"]),
+            one["agent_version"] or UNKNOWN,
         )
         for one in senders["nodes"]
     ]
-    columns = ("Node", "#Last heard", "#Clock offset", "#Its error")
-    st.html(markup.table("Nodes", columns, rows, narrow=True))
+    columns = (
+        "Node",
+        "#Last heard",
+        "#Clock offset",
+        "#Its error",
+        "#Agent's share of a core",
+        "#Its memory",
+        "Its version",
+    )
+    st.html(markup.table("Nodes", columns, rows))
     _rest(len(rows), senders["of"])
 
 
@@ -196,15 +265,6 @@ def _versions(health: Mapping[str, Any], quality: Mapping[str, Any]) -> None:
         for one in quality["versions"][: _MOST_ROWS - len(rows)]
     ]
     st.html(markup.table("Versions", ("Library", "Version", "Used by"), rows, narrow=True))
-
-
-def _cost() -> None:
-    st.header("What recording costs", anchor=False)
-    st.caption(
-        "A recorder writes to a file on its own node and waits for nobody; an agent ships what "
-        "lies there. `scripts/bench recorder` and `scripts/bench agent` measure on your machines "
-        "what that takes from a step and from a node. An agent's own figures are at its /metrics."
-    )
 
 
 def _rest(shown: int, whole: int) -> None:

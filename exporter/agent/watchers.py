@@ -17,6 +17,7 @@ from headway.exporter.kernel.log import OFF, KernelLogWatcher
 from headway.exporter.node.counts import Sample
 from headway.exporter.node.memory import NodeMemoryWatcher
 from headway.exporter.node.nics import NicWatcher
+from headway.exporter.node.own_cost import OwnCostWatcher
 from headway.exporter.node.sink import NodeSink
 from headway.exporter.node.witness import Witness
 from headway.exporter.spooling.layout import spool_folder
@@ -105,6 +106,7 @@ def watchers(
         )
         found.append(push)
     kernel = KernelXids(sink)
+    found.append(OwnCostWatcher(witness))
     if settings.memory:
         found.append(NodeMemoryWatcher(witness))
     if settings.kernel_log != OFF:

@@ -77,6 +77,7 @@ class Recorder:
         self._key: tuple[str, str, int] | None = None
         self._attempts = Attempts(self, self._timer, self._phases)
         self._exit_delay = 0.0
+        self._tells_cost = False
         self._start(run, rank, checkpoints, settings)
 
     @harmless
@@ -101,6 +102,7 @@ class Recorder:
         found = membership(run, rank, checkpoints, settings, os.environ, earlier)
         self._attempts.membership, self._rank = found, found.rank
         self._key = (str(folder), found.run, found.rank)
+        self._tells_cost = not found.ranks.local_rank
         for other in _live:
             if other._key == self._key and other._writer is not None:
                 other.misuse(
@@ -339,6 +341,8 @@ class Recorder:
             return
         writer.event(checked, self._attempts.current, self._rank, monotonic, wall + monotonic - now)
         writer.slots[Slot.ACTIVITY] = now
+        if self._tells_cost:
+            self._unusual.own_cost.look(now)
 
     def show_phases(self, phases: list[OpenPhase]) -> None:
         """Show which phases are open to whoever reads the spool."""

@@ -10,6 +10,7 @@ from headway.events import PhaseBegan, PhaseEnded
 from headway.exporter.recording import failures
 from headway.exporter.recording.complaints import harmless
 from headway.exporter.recording.observers import ObservedStepTimer, Observers
+from headway.exporter.recording.own_cost import OwnCost
 from headway.exporter.recording.plain_values import named, plain_int, plain_real, qualified
 from headway.exporter.recording.step_timer import LARGEST_SAMPLES, NO_NUMBER, StepTimer
 from headway.step_blocks import UNKNOWN_SAMPLES
@@ -28,6 +29,7 @@ class UnusualSteps:
         self._recorder = recorder
         self.timer = StepTimer(self)
         self._idle = StepTimer(self)
+        self.own_cost = OwnCost(recorder, self.timer)
 
     @property
     def observers(self) -> Observers:

@@ -658,6 +658,26 @@ class Heartbeat(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RecorderCost(Event):
+    """What recording one step took of the training, as the recorder measured it now and then."""
+
+    name: ClassVar[str] = "recorder.cost"
+    step: Annotated[
+        int, Described("Time from the call to its return, at begin and end.", _NANOSECONDS)
+    ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentCost(Event):
+    """What the node agent takes of its node."""
+
+    name: ClassVar[str] = "agent.cost"
+    cpu: Annotated[float, Described("Share of one core since the sample before.")]
+    memory: Annotated[int, Described("Memory resident.", "bytes")]
+    version: Annotated[str | None, Described("The agent's version of Headway.")] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RankExited(Event):
     """A rank's process ended, as its parent or its node saw it."""
 

@@ -9,8 +9,15 @@ from streamlit.testing.v1 import AppTest
 
 from headway.dashboard import source
 from headway.dashboard.views import reader
-from headway.events import AttemptStarted, Dropped, RunConfigured, RunStarted
-from headway.wording import count
+from headway.events import (
+    AgentCost,
+    AttemptStarted,
+    Dropped,
+    RecorderCost,
+    RunConfigured,
+    RunStarted,
+)
+from headway.wording import count, size
 from incident_collector import Running, running
 from records import ANCHOR, SECOND, record, steps
 
@@ -37,6 +44,8 @@ def collector(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
         record(3, AttemptStarted(layer="launcher"), producer=FAULTY, run="faulty"),
         steps(4, 9, producer=FAULTY, run="faulty"),
         record(10, Dropped(count=1234, reason="queue full"), producer=FAULTY, run="faulty"),
+        record(11, RecorderCost(step=940), producer=FAULTY, run="faulty"),
+        record(12, AgentCost(cpu=0.0042, memory=61 * 2**20), producer=FAULTY, run=None),
     ]
     path = tmp_path_factory.mktemp("health") / "events.duckdb"
     with running(path, events, ANCHOR + 60 * SECOND) as found:
@@ -73,6 +82,9 @@ def test_the_numbers_of_the_health_page_are_the_apis() -> None:
     assert shown["Dropped events"] == "1,234"
     assert shown["Open gaps"] == count(health["open_gaps"])
     assert shown["Quarantined"] == count(health["records"]["quarantined"])
+    assert shown["Recorder, per step"] == "0.9 us"
+    assert shown["Agent, of one core"] == "0.4 %"
+    assert shown["Agent, memory"] == size(61 * 2**20)
     assert 'href="run?run=faulty"' in html(at)
     assert "2.9.1" in html(at)
     assert reader.ASKS not in html(at)
