@@ -17,6 +17,7 @@ from headway.collector.window_api import Excluded, excluded_of
 from headway.comparison.fairness import doubts
 from headway.comparison.figures import FINDINGS, Estimate, compared
 from headway.comparison.intervals import CONFIDENCE
+from headway.comparison.results import Numbers, compared_results
 from headway.comparison.sides import Side, Stretch, side_of
 from headway.course.configuration import UNITS, Value, changed
 from headway.course.periods import Key, reads_as, setting_name, values_of
@@ -94,9 +95,8 @@ def comparison(service: Service, asked: TwoSides) -> Answer:
         raise BadQuestion("an attempt without its run", "Name the run, too.")
     excluded = merge(excluded_of(asked.exclude))
     found = [_stretches(service, side, asked.label) for side in wanted]
-    version = hashlib.sha256(
-        "\n".join(snapshot.version for side in found for snapshot, *_ in side).encode()
-    ).hexdigest()
+    versions = [snapshot.version for side in found for snapshot, *_ in side]
+    version = hashlib.sha256(f"{versions} {len(service.results.all())}".encode()).hexdigest()
 
     def content() -> dict[str, Any]:
         one, other = (
@@ -114,7 +114,13 @@ def comparison(service: Service, asked: TwoSides) -> Answer:
             "confidence": CONFIDENCE,
             "one": _side(wanted[0].name, one),
             "other": _side(wanted[1].name, other),
-            "figures": [asdict(figure) for figure in compared(one, other)],
+            "figures": [
+                asdict(figure)
+                for figure in (
+                    *compared(one, other),
+                    *compared_results(*(_results(service, side) for side in found)),
+                )
+            ],
             "doubts": doubts(one, other),
             "units": dict(UNITS),
             "settings": [
@@ -215,6 +221,19 @@ def _settings(service: Service, side: _Stretches) -> Mapping[Key, Value]:
     snapshot, _, end = side[-1]
     held = [one for one in service.fleet_shares.periods(snapshot) if one.start < end]
     return held[-1].settings if held else {}
+
+
+def _results(service: Service, side: _Stretches) -> list[tuple[str, Numbers]]:
+    """Return the attached results of the configurations that a side had, by title."""
+    attempts = {
+        attempt["attempt"]
+        for snapshot, start, end in side
+        for attempt in snapshot.report["attempt_list"]
+        if attempt["start"] < end and (attempt["end"] is None or attempt["end"] > start)
+    }
+    return [
+        (one.title, one.numbers) for one in service.results.all() if one.configuration in attempts
+    ]
 
 
 def _side(name: str, side: Side) -> dict[str, Any]:

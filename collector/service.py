@@ -18,9 +18,10 @@ from headway.collector.own_events import OwnEvents
 from headway.collector.recovery import Recoveries
 from headway.collector.refreshing import Refresher
 from headway.collector.remarks import Remarks
+from headway.collector.results import Results
 from headway.collector.run_ledger import LedgerFailed, StillComputing
 from headway.collector.upkeep import Upkeep
-from headway.events import Envelope, IncidentAcknowledged, IncidentCorrected, Note
+from headway.events import Envelope, IncidentAcknowledged, IncidentCorrected, Note, ResultAttached
 from headway.ledger.segments import FrozenSegment
 from headway.settings import CollectorSettings
 from headway.storage.store import EventStore
@@ -45,6 +46,7 @@ class Service:
         self.own_costs = OwnCosts()
         self.recoveries = Recoveries()
         self.remarks = Remarks()
+        self.results = Results()
         self.own_events = OwnEvents(clock)
         self.fleet_shares = FleetShares()
         self.alerting: Alerting | None = None
@@ -183,3 +185,4 @@ class Service:
         self.own_costs.add(parts)
         self.recoveries.add(parts)
         self.remarks.add(of_kinds(parts, Note, IncidentAcknowledged, IncidentCorrected))
+        self.results.add(of_kinds(parts, ResultAttached))

@@ -305,6 +305,23 @@ class CollectorClient:
         changed = {"label": list(labels), "remove_label": list(labels_removed)}
         return self.post("/api/v1/notes", _given(said | changed))
 
+    def results(self, **filters: Any) -> list[dict[str, Any]]:
+        """Return attached results, the newest first; filters as the API declares them.
+
+        Raises:
+            CollectorError: no answer; see its subclasses.
+        """
+        return self._all("/api/v1/results", "results", filters)
+
+    def attach(self, title: str, content: str, author: str, **to: Any) -> dict[str, Any]:
+        """Keep a result with the configuration named by `run` and `attempt`, or `configuration`.
+
+        Raises:
+            CollectorError: not kept; see its subclasses.
+        """
+        said = {"title": title, "content": content, "author": author, **to}
+        return dict(self.post("/api/v1/results", _given(said))["result"])
+
     def access(self) -> dict[str, Any]:
         """Return what the token of this client allows, and the collector's version.
 

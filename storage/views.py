@@ -43,6 +43,7 @@ from headway.events import (
     IncidentAcknowledged,
     IncidentCorrected,
     Note,
+    ResultAttached,
     RunConfigured,
     Steps,
     StepsSummary,
@@ -93,6 +94,7 @@ def views() -> Sequence[View]:
         _nodes(),
         _stays(),
         _remarks(),
+        _results(),
     )
 
 
@@ -392,6 +394,26 @@ def _remarks() -> View:
         lambda one: one.where(
             or_(EVENTS.c.name.in_(said), (EVENTS.c.name == Note.name) & about.is_not(None))
         ),
+    )
+
+
+def _results() -> View:
+    columns: _Columns = {
+        "time": (EVENTS.c.anchor + EVENTS.c.monotonic, "When it was attached, UTC ns."),
+        "run": (EVENTS.c.run, "Identity of the run."),
+        "attempt": (
+            _field("configuration").as_string(),
+            _said(ResultAttached, "configuration"),
+        ),
+        "title": (_field("title").as_string(), _said(ResultAttached, "title")),
+        "author": (_field("author").as_string(), _said(ResultAttached, "author")),
+        "content": (_field("content").as_string(), _said(ResultAttached, "content")),
+    }
+    return _view(
+        "v_results",
+        "Results of benchmarks and drills, with the configurations that produced them.",
+        columns,
+        lambda one: one.where(EVENTS.c.name == ResultAttached.name),
     )
 
 

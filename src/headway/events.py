@@ -717,6 +717,19 @@ class Note(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ResultAttached(Event):
+    """The result of a benchmark or a drill, kept with the configuration that produced it."""
+
+    name: ClassVar[str] = "result.attached"
+    title: Annotated[str, Described("Name of the benchmark or drill; results of one compare.")]
+    content: Annotated[str, Described("What it printed, a JSON object.")]
+    configuration: Annotated[
+        str, Described("Identity of the attempt whose configuration produced it.")
+    ]
+    author: Annotated[str | None, Described("Who attached it.")] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class IncidentAcknowledged(Event):
     """A person took charge of an incident."""
 

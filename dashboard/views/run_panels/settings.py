@@ -9,12 +9,13 @@ from headway.course.setting_words import setting_name, setting_value
 from headway.dashboard import markup, numbers, source
 from headway.dashboard.figures.style import Report
 from headway.dashboard.source import RunData
-from headway.dashboard.views import notes
-from headway.wording import UNKNOWN, count, duration, percent, plain
+from headway.dashboard.views import notes, reader
+from headway.wording import UNKNOWN, count, duration, percent, plain, when
 
 _NEAR = 0.8
 _MOST = 200
 _MOST_NAMED = 30
+_MOST_RESULTS = 20
 _RECORD = (
     "No settings were recorded. Record a RunConfigured event once an attempt has begun: "
     "`recorder.record(RunConfigured(target_step=..., options={...}, links={...}))`."
@@ -73,7 +74,28 @@ def _configuration(report: Report) -> None:
         st.html(markup.table("Settings", ("Setting", "Value"), rows, wide=(1,), narrow=True))
         if len(one["settings"]) > len(rows):
             st.caption(f"The first {len(rows)} of {count(len(one['settings']))}.")
+    _results(one["attempt"])
     notes.show("configuration", one["attempt"])
+
+
+def _results(attempt: str) -> None:
+    """Show the results of benchmarks and drills that this configuration produced."""
+    asked = {"configuration": attempt, "limit": _MOST_RESULTS}
+    found = source.answer("results", **asked)["results"]
+    if not found:
+        return
+    numbers.heading(
+        "Results of this configuration",
+        "Benchmarks and drills that somebody attached with `headway attach`. Results of one title "
+        "are compared on the tab Compare.",
+        source.query("results", **asked),
+        key="results",
+    )
+    for one in found:
+        rows = [(place, f"{value:,.6g}") for place, value in one["numbers"].items()]
+        who = "" if one["author"] is None else f" by {one['author']}"
+        with st.expander(f"{one['title']}, attached {when(one['time'], reader.zone())}{who}"):
+            st.html(markup.table(one["title"], ("Figure", "#Value"), rows[:_MOST], narrow=True))
 
 
 def changes(

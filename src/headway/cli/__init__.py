@@ -23,6 +23,7 @@ COMMANDS: Mapping[str, tuple[str, ...]] = {
     "incidents": ("server",),
     "incident": ("server",),
     "note": ("server",),
+    "attach": ("server",),
     "nodes": ("server",),
     "ask": ("server",),
     "alerts": ("server",),

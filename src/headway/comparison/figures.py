@@ -108,7 +108,7 @@ def compared(one: Side, other: Side) -> list[Figure]:
                 one=row.value,
                 other=theirs[row.name],
                 difference=difference,
-                finding=_finding(difference, is_sampled=row.is_sampled),
+                finding=finding_of(difference, is_sampled=row.is_sampled),
             )
         )
     return found
@@ -126,7 +126,8 @@ class _Row:
     is_sampled: bool = False
 
 
-def _finding(difference: Estimate, *, is_sampled: bool) -> str:
+def finding_of(difference: Estimate, *, is_sampled: bool) -> str:
+    """Return what can be said of a difference; `is_sampled` says that chance has a part in it."""
     low, high = difference.low, difference.high
     if low is None or high is None:
         return "unknown"
@@ -185,7 +186,7 @@ def _amounts(side: Side) -> Iterator[_Row]:
         title="Time per lasting step",
         unit="ns",
         better=False,
-        value=_estimate(productive / steps if alike else None, (low, high)),
+        value=estimated(productive / steps if alike else None, (low, high)),
         is_sampled=True,
     )
     rate = steps * _HOUR / elapsed if elapsed else None
@@ -205,7 +206,7 @@ def _incidents(side: Side) -> Iterator[_Row]:
         title="Failures per 1,000 GPU-days",
         unit="failures",
         better=False,
-        value=_estimate(failures / days, (fewest / days, most / days))
+        value=estimated(failures / days, (fewest / days, most / days))
         if days
         else Estimate(low=None, high=None),
         is_sampled=True,
@@ -300,7 +301,7 @@ def _ratio(name: str, title: str, ratio: Range, reach: Interval) -> _Row:
 
 def _counted(name: str, title: str, unit: str, better: bool | None, value: float | None) -> _Row:
     return _Row(
-        name=name, title=title, unit=unit, better=better, value=_estimate(value, (None, None))
+        name=name, title=title, unit=unit, better=better, value=estimated(value, (None, None))
     )
 
 
@@ -310,14 +311,15 @@ def _percentile(name: str, title: str, unit: str, values: Sequence[int], percent
         title=title,
         unit=unit,
         better=False,
-        value=_estimate(
+        value=estimated(
             distribution(values)[f"p{percent}"], quantile_interval(values, percent / 100)
         ),
         is_sampled=True,
     )
 
 
-def _estimate(value: float | None, chance: Interval) -> Estimate:
+def estimated(value: float | None, chance: Interval) -> Estimate:
+    """Return a figure that no missing evidence makes a range."""
     if value is None:
         return Estimate(low=None, high=None)
     return Estimate(low=value, high=value, chance_low=chance[0], chance_high=chance[1])

@@ -54,7 +54,12 @@ def verdict(figure: Object) -> str:
 
 
 def is_told(figure: Object) -> bool:
-    """Whether a figure has anything to tell: a value on one side at least that is not zero."""
+    """Whether a figure has anything to tell: a value on one side at least that is not zero.
+
+    Of attached results only what differs: they hold settings and bounds, too.
+    """
+    if figure["name"].startswith("result:") and figure["finding"] == "equal":
+        return False
     return any(figure[side]["low"] not in (None, 0) for side in ("one", "other"))
 
 

@@ -10,12 +10,13 @@ from headway.events import (
     IncidentCorrected,
     Note,
     RestartPhase,
+    ResultAttached,
     RunEnded,
 )
 from headway.ledger.attempts import Attempt
 from headway.ledger.intake import DAY, Stamped
 
-WORDS = (IncidentAcknowledged, IncidentCorrected, Note)
+WORDS = (IncidentAcknowledged, IncidentCorrected, Note, ResultAttached)
 """What people say about a run is no sign that it lives."""
 
 
