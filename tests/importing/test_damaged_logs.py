@@ -244,39 +244,3 @@ def test_people_get_the_ledger_and_the_summary(capsys):
     assert "Training goodput" in told
     assert "8 lines: 7 understood" in told
     assert "see --year" in told
-
-
-@pytest.mark.parametrize("interval", [1, 10])
-def test_lines_taken_together_say_what_they_say_singly(interval):
-    chance = random.Random(interval)  # noqa: S311
-    lines = []
-    second = step = 0
-    for _ in range(600):
-        step += interval
-        second += chance.choice((8, 8, 8, 9, 30))
-        if chance.random() < 0.01:
-            step = max(step - 20 * interval, interval)
-        stamp = f"2026-01-01 {second // 3600:02}:{second // 60 % 60:02}:{second % 60:02}"
-        loss = "nan" if chance.random() < 0.01 else f"{2 + chance.random():.6E}"
-        skipped = chance.choice((0, 0, 0, 0, 1))
-        lines.append(
-            f" [{stamp}] iteration {step:8d}/ 1000000 | consumed samples: {step * 16:12d} | "
-            f"elapsed time per iteration (ms): {8000 / interval:.1f} | lm loss: {loss} | "
-            f"number of skipped iterations: {skipped:3d} | number of nan iterations:   0 |"
-        )
-        if chance.random() < 0.02:
-            lines.append(f"saving checkpoint at iteration {step:7d} to ckpt in torch_dist format")
-            lines.append(f"  successfully saved checkpoint from iteration {step:7d} to ckpt")
-    text = "\n".join(lines) + "\n"
-    told = []
-    for alone in (True, False):
-        clock = Stamps()
-        stream = Stream([text[:20_000], text[20_000:]], rules_for("megatron"), clock, alone=alone)
-        log = LogImport("run", clock)
-        for one in stream:
-            log.take(one.saying, one.moment, one.rank, one.text)
-        (run,) = log.finish()
-        told.append((run.course.journal.envelopes, run.course.findings.values(0)))
-
-    assert repr(told[0][0]) == repr(told[1][0])
-    assert repr(told[0][1]) == repr(told[1][1])

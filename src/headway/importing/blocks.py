@@ -4,6 +4,7 @@ Lines that follow each other without a pause become one summary; a save, a pause
 end it, so that a later cut at a checkpoint falls between two records.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from headway.events import StepsSummary
@@ -12,6 +13,8 @@ from headway.importing.stamps import SECOND
 MOST_LINES = 100
 PAUSE = SECOND
 """Time between two lines' steps that shows as a gap of its own."""
+LONGEST = 30 * 86_400 * SECOND
+"""Time that the steps of one line, or a phase, can take, in ns."""
 
 
 @dataclass(slots=True)
@@ -57,6 +60,21 @@ class Block:
         self.loss = loss
         self.samples = samples
         self.lines += 1
+
+    def extend_run(
+        self, steps: Sequence[int], end: int, own: Sequence[int], loss: float, samples: int
+    ) -> None:
+        """Take the steps of lines that follow each other, each of which took its `own` ns."""
+        if steps[-1] - self.last != len(steps):
+            self.longest = self.longest_step = None
+        elif self.longest is not None and (most := max(own)) > self.longest:
+            self.longest, self.longest_step = most, steps[own.index(most)]
+        self.own = None if self.own is None else self.own + sum(own)
+        self.last = steps[-1]
+        self.end = max(self.end, end)
+        self.loss = loss
+        self.samples = samples
+        self.lines += len(steps)
 
     def event(self) -> StepsSummary:
         """Return the summary."""

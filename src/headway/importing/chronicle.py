@@ -20,6 +20,7 @@ from headway.events import (
     RunEnded,
     StopAnnounced,
 )
+from headway.importing.blocks import LONGEST
 from headway.importing.course import Course
 from headway.importing.errors import TRACEBACK
 from headway.importing.lanes import Lane
@@ -47,6 +48,7 @@ from headway.importing.sayings import (
     SaveFailed,
     Saying,
     StepLine,
+    StepRun,
     Stops,
     Took,
 )
@@ -56,8 +58,6 @@ _TRACEBACK_LINES = 400
 _MOST_FAULTS = 32
 _OF_NODE = ("lost_node", "storage")
 _HANG_PULSES = 2
-_LONGEST = 30 * 86_400 * SECOND
-"""Time that a phase can take, in ns."""
 
 
 class Chronicle:
@@ -96,14 +96,12 @@ class Chronicle:
         other = saying.target is not None and course.target not in (None, saying.target)
         return course.completed_at is not None or other
 
-    def go_on(
-        self, rows: list[tuple[str, ...]], first: int, rank: int | None, stamps: Stamps
-    ) -> int:
-        """Take rows that only continue a lane's steps; return how many did."""
+    def go_on(self, run: StepRun, first: int, rank: int | None, stamps: Stamps) -> int:
+        """Take lines that only continue a lane's steps; return how many did."""
         lane = self.course.lanes.get(rank)
         if lane is None or self._pulses:
             return 0
-        return go_on(self.course, lane, rows, first, stamps)
+        return go_on(self.course, lane, run, first, stamps)
 
     def take(self, saying: Saying, moment: Moment | None, rank: int | None, text: str) -> None:
         """Take what a line says; `text` is the line."""
@@ -228,7 +226,7 @@ class Chronicle:
     def _took(self, lane: Lane, told: Took, moment: Moment | None) -> None:
         course = self.course
         course.flush(lane)
-        if told.duration > _LONGEST:
+        if told.duration > LONGEST:
             return
         if told.phase == "checkpoint_save":
             self._saves.timed(told.duration)

@@ -5,16 +5,20 @@ of the log would look up. Numbers of steps are as printed; `None` is what the lo
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from statistics import median
 from typing import Any
 
-from headway.importing.sayings import Broke, StepLine
+import numpy as np
+import numpy.typing as npt
+
+from headway.importing.sayings import Broke, StepLine, StepRun
 from headway.importing.stamps import SECOND
 from headway.sequences import SequenceSet
 
+Values = npt.NDArray[np.float64]
 _RECENT = 20
 _SPIKE = 1.5
 _SLOW = 1.03
@@ -23,6 +27,24 @@ _FEW = 3
 _DUE = (3, 8, 20)
 _MOST = 1000
 """Entries that a list holds; more are only counted."""
+
+
+def _stretches(values: Sequence[float]) -> Values:
+    """Return the whole stretches of values that are judged together, one a row."""
+    return np.array(values[: len(values) // _RECENT * _RECENT]).reshape(-1, _RECENT)
+
+
+def _kept(stretches: Values, limit: float, limits: Values) -> int:
+    """Return how many of the first rows are within the limit that the row before each set."""
+    odd = np.flatnonzero(stretches.max(axis=1) > [limit, *limits[:-1]][: len(stretches)])
+    return int(odd[0]) if len(odd) else len(stretches)
+
+
+def _limits(paces: Values) -> tuple[Values, Values]:
+    """Return the usual pace of each row of shape (n, k), and the limit of what is still usual."""
+    usual = np.median(paces, axis=1)
+    noise = np.median(np.abs(paces - usual[:, None]), axis=1)
+    return usual, usual * _SLOW + _NOISE * noise
 
 
 @dataclass(slots=True)
@@ -147,44 +169,69 @@ class Findings:
         if duration is not None and not line.dispatch and not line.redrawn and covers:
             self._pace(line.printed, duration / covers / SECOND)
 
-    def run(
-        self,
-        first: int,
-        last: int,
-        interval: int,
-        duration: int,
-        losses: list[float],
-        paces: list[float],
-    ) -> None:
-        """Take lines that follow each other, from the one of step `first` to that of `last`.
-
-        Losses are those of the lines, paces their seconds per step.
-        """
-        self.step_lines += len(losses)
-        self.step_time += duration
-        self.highest = max(self.highest or 0, last)
-        if self.last is not None:
-            self.last = self.last._replace(step=last, printed=last)
-        if first % interval == 0:
-            self.regular.add(first // interval, last // interval)
+    def run(self, run: StepRun, first: int, last: int, interval: int, spent: Sequence[int]) -> None:
+        """Take the lines `first` to `last` of a run; each took its `spent` ns."""
+        steps, losses = run.steps[first : last + 1], run.losses[first : last + 1]
+        line = run.line(last)
+        self.step_lines += len(steps)
+        self.step_time += sum(spent)
+        self.highest = max(self.highest or 0, line.step)
+        self.first = self.first or run.line(first)
+        self.last = line
+        self.target = line.target or self.target
+        if line.step % interval == 0:
+            self.regular.add(steps[0] // interval, line.step // interval)
         else:
-            for step in range(first, last + 1, interval):
+            for step in steps:
                 self.steps.add(step, step)
-        step = first
-        for loss, pace in zip(losses, paces, strict=True):
-            if loss > self._loss_limit or self._strange is not None or self._bad is not None:
+        room = max(_MOST - len(self.samples), 0)
+        samples = run.samples[first : last + 1][:room]
+        self.samples += zip(steps, map(int, samples), strict=False)
+        self._some_losses(steps, losses)
+        self._some_paces(steps, [one / interval / SECOND for one in spent])
+
+    def _some_losses(self, steps: Sequence[int], losses: Sequence[float]) -> None:
+        """Take losses, as many at once as are usual."""
+        done = 0
+        while done < len(losses):
+            done += self._usual_losses(losses[done:])
+            some = losses[done : done + self._losses_due - len(self._losses)]
+            for step, loss in zip(steps[done:], some, strict=False):
                 self._loss(step, loss)
-            else:
-                self._losses.append(loss)
-                if len(self._losses) >= self._losses_due:
-                    self._new_loss_limit()
-            if pace > self._pace_limit or self._slow is not None:
+            done += len(some)
+
+    def _usual_losses(self, losses: Sequence[float]) -> int:
+        """Take losses of whole stretches by each of which the next is usual; return how many."""
+        if self._strange or self._bad or self._losses or self._losses_due != _RECENT:
+            return 0
+        stretches = _stretches(losses)
+        usual = np.median(stretches, axis=1)
+        limits = np.where(usual > 0, _SPIKE * usual, math.inf)
+        kept = _kept(stretches, self._loss_limit, limits)
+        if kept:
+            self._loss_limit = float(limits[kept - 1])
+        return kept * _RECENT
+
+    def _some_paces(self, steps: Sequence[int], paces: Sequence[float]) -> None:
+        """Take seconds per step, as many at once as are usual."""
+        done = 0
+        while done < len(paces):
+            done += self._usual_paces(paces[done:])
+            some = paces[done : done + self._paces_due - len(self._paces)]
+            for step, pace in zip(steps[done:], some, strict=False):
                 self._pace(step, pace)
-            else:
-                self._paces.append(pace)
-                if len(self._paces) >= self._paces_due:
-                    self._new_pace_limit()
-            step += interval
+            done += len(some)
+
+    def _usual_paces(self, paces: Sequence[float]) -> int:
+        """Take the paces of whole stretches by each of which the next is usual; return how many."""
+        if self._slow is not None or self._paces or self._paces_due != _RECENT:
+            return 0
+        stretches = _stretches(paces)
+        usual, limits = _limits(stretches)
+        kept = _kept(stretches, self._pace_limit, limits)
+        if kept:
+            self._usual_pace, self._pace_limit = float(usual[kept - 1]), float(limits[kept - 1])
+        return kept * _RECENT
 
     def _loss(self, step: int, loss: float) -> None:
         if math.isnan(loss) or math.isinf(loss):
@@ -226,9 +273,8 @@ class Findings:
             self._new_pace_limit()
 
     def _new_pace_limit(self) -> None:
-        usual = self._usual_pace = median(self._paces)
-        noise = median(abs(one - usual) for one in self._paces)
-        self._pace_limit = usual * _SLOW + _NOISE * noise
+        usual, limit = _limits(np.array([self._paces]))
+        self._usual_pace, self._pace_limit = float(usual[0]), float(limit[0])
         self._paces_due = next((due for due in _DUE if due > self._paces_due), _RECENT)
         if len(self._paces) >= _RECENT:
             self._paces.clear()

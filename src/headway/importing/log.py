@@ -69,15 +69,15 @@ class LogImport:
     def _run(self, run: StepRun, rank: int | None) -> None:
         """Take lines of progress together as far as they only go on."""
         done = 0
-        while done < len(run.rows):
+        while done < len(run.texts):
             if self._held is None:
-                taken = self._current.go_on(run.rows, done, rank, self._stamps)
+                taken = self._current.go_on(run, done, rank, self._stamps)
                 done += taken
                 if taken:
                     continue
-            row = run.rows[done]
-            moment = self._stamps.read(row[0]) if row[0] else None
-            self.take(run.line_of(row), moment, rank, " ".join(row))
+            stamp = run.stamps[done]
+            moment = self._stamps.read(stamp) if stamp else None
+            self.take(run.line(done), moment, rank, run.texts[done])
             done += 1
 
     def _release(self) -> None:

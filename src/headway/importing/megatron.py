@@ -5,9 +5,14 @@ Steps are printed from 1. Wordings of Megatron-LM's `training.py` and `checkpoin
 evaluation and saves.
 """
 
+import contextlib
+import math
 import re
+from collections.abc import Sequence
 
-from headway.importing.rules import Format, Rule, loss_of
+import numpy as np
+
+from headway.importing.rules import Format, Rows, Rule, loss_of
 from headway.importing.sayings import (
     Began,
     Configured,
@@ -21,6 +26,7 @@ from headway.importing.sayings import (
     SaveEnded,
     Saying,
     StepLine,
+    StepRun,
     Stops,
     Took,
 )
@@ -29,11 +35,15 @@ from headway.importing.stamps import SECOND
 _MILLISECOND = 10**6
 _STEP = re.compile(r"iteration\s{1,20}(\d{1,12})\s{0,9}/\s{0,20}(\d{1,12}) {0,9}\|")
 _ROWS = re.compile(
-    r"^ ?(?:\[([-\d]{10} [\d:]{8})\] )?iteration {1,12}(\d{1,12})/ {0,12}(\d{1,12}) \| "
-    r"consumed samples: {1,20}(\d{1,18}) \|(?: consumed tokens: {1,20}\d{1,20} \|)? "
-    r"elapsed time per iteration \((ms|s)\): ([\d.]{1,24}) (\|[^\n]{0,4000}\|) ?$",
+    r"^((\[default\d{1,5}\]:|\[rank\d{1,6}\]:|\d{1,6}: )? ?(?:\[([-\d]{10} [\d:]{8})\] )?"
+    r"iteration {1,12}(\d{1,12})/ {0,12}(\d{1,12}) \| consumed samples: {1,20}(\d{1,18}) \|"
+    r"(?: consumed tokens: {1,20}\d{1,20} \|)? "
+    r"elapsed time per iteration \((ms|s)\): (\d{1,12}(?:\.\d{1,9})?) "
+    r"\|[^\n]{0,2000} lm loss: (\S{1,30}) \|"
+    r"[^\n]{0,1000} number of skipped iterations: {1,12}0 \|[\w :|.]{0,200}\| ?)$|^(.*)$",
     re.MULTILINE,
 )
+"""Plain lines whole, prefix, stamp, step, target, samples, unit, time, loss; or any other line."""
 _NUMBER = r"\s{0,30}([\d.]{1,24}(?:[eE][+-]?\d{1,3})?)"
 _TIME = re.compile(
     r"elapsed time per iteration \((ms|s)\):" + _NUMBER + r"(?:/[\d.]{1,24})?\s{0,9}\|"
@@ -120,20 +130,40 @@ def _step(line: str) -> Saying | None:
     )
 
 
-def line_of(row: tuple[str, ...]) -> StepLine:
-    """Return what a row of `_ROWS` says."""
-    _, step, target, samples, unit, time, rest = row
-    loss, skipped = _LOSS.search(rest), _SKIPPED.search(rest)
-    return StepLine(
-        step=int(step),
-        printed=int(step),
+def _run(columns: Sequence[tuple[str, ...]]) -> StepRun:
+    """Return what lines found by `_ROWS` say, up to the first whose loss is no finite number."""
+    texts, _, stamps, steps, targets, samples, units, times, losses, _ = columns
+    values = _finite(losses)
+    kept = min(len(values), *(_alike(column) for column in (targets, units)))
+    unit = _MILLISECOND if units[0] == "ms" else SECOND
+    durations = np.rint(np.array(list(map(float, times[:kept]))) * unit)
+    return StepRun(
+        texts=texts[:kept],
+        stamps=stamps[:kept],
+        steps=list(map(int, steps[:kept])),
+        target=int(targets[0]),
+        samples=samples[:kept],
+        per_step=durations.astype(np.int64),
+        losses=values[:kept],
         form="iteration",
-        target=int(target),
-        per_step=round(float(time) * (_MILLISECOND if unit == "ms" else SECOND)),
-        loss=None if loss is None else loss_of(loss[1]),
-        samples=int(samples),
-        skipped=0 if skipped is None else int(skipped[1]),
     )
+
+
+def _alike(column: Sequence[str]) -> int:
+    """Return how many of the first entries of a column are the same."""
+    if column.count(column[0]) == len(column):
+        return len(column)
+    return next(number for number, one in enumerate(column) if one != column[0])
+
+
+def _finite(texts: Sequence[str]) -> list[float]:
+    """Return numbers up to the first text that is no finite one."""
+    found: list[float] = []
+    with contextlib.suppress(ValueError):
+        found.extend(map(float, texts))
+    if math.isfinite(sum(found)):
+        return found
+    return found[: next((n for n, one in enumerate(found) if not math.isfinite(one)), len(found))]
 
 
 def _deepspeed(line: str) -> Saying | None:
@@ -269,8 +299,7 @@ def _stamp(line: str) -> Saying | None:
 
 FORMAT = Format(
     name="megatron",
-    rows=_ROWS,
-    line_of=line_of,
+    rows=Rows("iteration ", " lm loss: ", _ROWS, _run),
     rules=(
         Rule("iteration ", _step),
         Rule(", skipped=", _deepspeed),

@@ -1,6 +1,6 @@
 """Lines of progress: which steps each completed, when, and whether they begin a new attempt."""
 
-from headway.importing.blocks import Block
+from headway.importing.blocks import LONGEST, Block
 from headway.importing.course import Course
 from headway.importing.lanes import Lane
 from headway.importing.sayings import StepLine
@@ -14,8 +14,6 @@ _LOST_LINES = 2
 """Lines that may be missing without a stamp before the steps between count as unknown."""
 _MOST_STEPS = 500_000
 """Steps that one line can tell of."""
-_LONGEST = 30 * 86_400 * SECOND
-"""Time that the steps of one line can take, in ns."""
 _FITS = 0.6
 _PAUSED = 1.5
 """How much longer than usual steps may take in a gap until part of it is no training."""
@@ -144,10 +142,10 @@ def _times(
             took = line.elapsed - lane.elapsed
         elif line.covers is not None:
             took = line.elapsed
-    if took is not None and took > _LONGEST:
+    if took is not None and took > LONGEST:
         took = None  # a torn or foreign number
     since = lane.mark
-    guessed = took if took is not None else min((lane.pace or 0) * covers, _LONGEST)
+    guessed = took if took is not None else min((lane.pace or 0) * covers, LONGEST)
     if moment is None:
         _lost_lines(course, lane, line, covers, None, guessed)
         return lane.now + guessed, guessed, took is None
@@ -176,7 +174,7 @@ def _lost_lines(
         return
     course.findings.gap(line.printed - (line.step - lane.last_step), line.printed)
     pace = lane.pace or (took // covers if covers else 0)
-    needed = min(missing * pace, _LONGEST)
+    needed = min(missing * pace, LONGEST)
     if start is None:
         if missing > _LOST_LINES * covers:
             course.flush(lane)
@@ -242,7 +240,7 @@ def complete(course: Course, lane: Lane, step: int, moment: Moment | None) -> No
     between = step - lane.last_step
     if course.interval is not None and between > course.interval:
         return  # the log says nothing about what lies between
-    usual = min((lane.pace or 0) * between, _LONGEST)
+    usual = min((lane.pace or 0) * between, LONGEST)
     if moment is None or course.journal.shift is None:
         begin, end = lane.now, lane.now + usual
     else:

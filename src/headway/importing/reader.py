@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import cast
 
-from headway.importing.rules import Format, Rule
+from headway.importing.rules import Format, Rows, Rule
 from headway.importing.sayings import At, Saying, StepLine, StepRun
 from headway.importing.stamps import Moment, Stamps
 
@@ -38,7 +38,9 @@ class LineReader:
     ) -> None:
         """Read with `formats`; `in_runs` takes lines of progress many at a time where it can."""
         formats = list(formats)
-        self._in_runs = [one for one in formats if in_runs and one.rows is not None]
+        self._in_runs = [
+            (one.name, one.rows) for one in formats if in_runs and one.rows is not None
+        ]
         self._rules: Sequence[tuple[Rule, str]] = [
             (rule, one.name) for one in formats for rule in one.rules
         ]
@@ -85,37 +87,45 @@ class LineReader:
         if "\x1b" in text:
             text = _ANSI.sub("", text)
         if self._in_runs and "\0" not in text:
-            for one in self._in_runs:
-                if one.rules[0].mark in text:
-                    self._runs(text, one)
+            for kind, rows in self._in_runs:
+                if rows.mark in text:
+                    self._runs(text, kind, rows)
                     return
         self._lines(text)
 
-    def _runs(self, text: str, kind: Format) -> None:
-        """Take the lines of progress of a chunk together, and the others between them singly."""
-        if kind.rows is None or kind.line_of is None:
+    def _runs(self, text: str, kind: str, rows: Rows) -> None:
+        """Take the plain lines of progress of a chunk together, the others between them singly."""
+        columns = list(zip(*rows.pattern.findall(text.removesuffix("\n")), strict=True))
+        plain, heads, others = columns[0], columns[1], columns[-1]
+        number = len(plain)
+        if text.count(rows.once) > number - plain.count(""):
+            self._lines(text)
             return
-        done = 0
-        rows: list[tuple[str, ...]] = []
-        for found in kind.rows.finditer(text):
-            begin = found.start()
-            if begin > done:
-                self._run(rows, kind)
-                rows = []
-                self._lines(text[done : begin - 1])
-            rows.append(found.groups(""))
-            done = found.end() + 1
-        self._run(rows, kind)
-        if done < len(text):
-            self._lines(text[done:])
+        begin = 0
+        while begin < number:
+            if not plain[begin]:
+                end = next((n for n in range(begin, number) if plain[n]), number)
+                self._lines("\n".join(others[begin:end]) + "\n")
+                begin = end
+                continue
+            end = _index(plain, "", begin)
+            if heads.count(heads[begin]) != number:
+                end = next((n for n in range(begin, end) if heads[n] != heads[begin]), end)
+            run = rows.run([column[begin:end] for column in columns])
+            taken = len(run.texts)
+            if taken:
+                self._run(run, kind, heads[begin])
+            begin += taken
+            if not taken:
+                self._lines(plain[begin] + "\n")
+                begin += 1
 
-    def _run(self, rows: list[tuple[str, ...]], kind: Format) -> None:
-        if rows and kind.line_of is not None:
-            self.lines += len(rows)
-            self.understood += len(rows)
-            self.formats[kind.name] += len(rows)
-            moment = self._stamps.read(rows[0][0]) if rows[0][0] else None
-            self._take(StepRun(rows, kind.line_of), moment, None, "")
+    def _run(self, run: StepRun, kind: str, head: str) -> None:
+        self.lines += len(run.texts)
+        self.understood += len(run.texts)
+        self.formats[kind] += len(run.texts)
+        moment = self._stamps.read(run.stamps[0]) if run.stamps[0] else None
+        self._take(run, moment, rank_of(head), "")
 
     def _lines(self, text: str) -> None:
         """Take the lines of a piece of text one by one."""
@@ -189,6 +199,14 @@ class LineReader:
         if isinstance(found, StepLine):
             return self._stamps.read(line[:_HEAD])
         return self._stamps.read(line[:_STAMPED])
+
+
+def _index(listed: Sequence[str], value: str, begin: int) -> int:
+    """Return where a value stands from a place on, the end of the list if it does not."""
+    try:
+        return listed.index(value, begin)
+    except ValueError:
+        return len(listed)
 
 
 def _after_bar(line: str) -> list[str]:

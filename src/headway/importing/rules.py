@@ -1,10 +1,10 @@
 """How a format's lines are told: a mark that must be in a line, and the reading of such a line."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from headway.importing.sayings import Saying, StepLine
+from headway.importing.sayings import Saying, StepRun
 
 Read = Callable[[str], "Saying | tuple[Saying, ...] | None"]
 
@@ -15,6 +15,22 @@ class Rule:
 
     mark: str
     read: Read
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Plain lines of progress many at a time.
+
+    `pattern` finds every line of a text: its first group is a plain one's whole line, the second
+    what stands before its own words, the last group a line of any other kind. `once` is in each
+    plain line, and twice only where two lines are glued. `run` returns what plain lines say, from
+    the columns of `pattern`'s groups, as far as they are plain indeed and alike.
+    """
+
+    mark: str
+    once: str
+    pattern: re.Pattern[str]
+    run: Callable[[Sequence[tuple[str, ...]]], StepRun]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,10 +45,8 @@ class Format:
     first_step: int = 1
     stands_on: tuple[str, ...] = ()
     """Formats whose lines are in it, too."""
-    rows: re.Pattern[str] | None = None
-    """Finds whole lines of progress of the plainest kind, many at a time."""
-    line_of: Callable[[tuple[str, ...]], StepLine] | None = None
-    """What such a line says, from the groups of `rows`."""
+    rows: "Rows | None" = None
+    """How lines of progress of the plainest kind are taken many at a time."""
     is_training: bool = True
     """Whether it is a training program's own: at most one such format is read at a time, unless
     it is not known which."""

@@ -4,9 +4,12 @@ Steps are counts of completed optimizer steps: a program that counts its first s
 right by its own module. Times and durations are ns; `None` is what the line does not say.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
 
 from headway.events import Scalar
 from headway.launcher_log.statements import Said
@@ -39,13 +42,34 @@ class StepLine(NamedTuple):
 
 
 class StepRun(NamedTuple):
-    """Lines of progress that follow each other directly, as their rows of text.
+    """Plain lines of progress that follow each other directly, in columns of one entry a line.
 
-    A row is stamp (or ""), step, target, samples, unit, printed time, and the rest of the line.
+    Plain are lines with a finite loss and without skipped steps that say nothing else. `texts` are
+    the whole lines, `stamps` are of the form `2026-11-29 08:00:00`, or "" for none. `per_step` has
+    the shape (n,), int64, ns.
     """
 
-    rows: list[tuple[str, ...]]
-    line_of: Callable[[tuple[str, ...]], "StepLine"]
+    texts: Sequence[str]
+    stamps: Sequence[str]
+    steps: Sequence[int]
+    target: int
+    samples: Sequence[str]
+    per_step: npt.NDArray[np.int64]
+    losses: Sequence[float]
+    form: str
+
+    def line(self, number: int) -> StepLine:
+        """Return what one of the lines says by itself."""
+        step = self.steps[number]
+        return StepLine(
+            step=step,
+            printed=step,
+            form=self.form,
+            target=self.target,
+            per_step=int(self.per_step[number]),
+            loss=self.losses[number],
+            samples=int(self.samples[number]),
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
