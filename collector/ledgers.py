@@ -102,8 +102,11 @@ class Ledgers:
             for run in self._runs.values():
                 run.restored = self._clock()
 
-    def add(self, parts: Sequence[Part]) -> None:
-        """Take stored events; those of a node go to the runs that have ranks on it."""
+    def add(self, parts: Sequence[Part], leaving: Callable[[str], None] | None = None) -> None:
+        """Take stored events; those of a node go to the runs that have ranks on it.
+
+        `leaving` is called with a run before it is let go, where no ledger tells of it as it is.
+        """
         by_run: dict[str, list[Part]] = defaultdict(list)
         for part in parts:
             run, _ = source(part)
@@ -120,22 +123,24 @@ class Ledgers:
                 if told:
                     self._runs[run].add_of_nodes(told)
                     self._unsettled.add(self._runs[run])
-        self._make_room()
+        self._make_room(leaving)
 
-    def _make_room(self) -> None:
+    def _make_room(self, leaving: Callable[[str], None] | None) -> None:
         """Let go of runs while they take too much; the one that was asked for last stays."""
         if self._stored is None:
             return
         with self._lock:
-            held = [run for run in self._runs.values() if run.weight]
-        total = sum(run.weight for run in held)
+            held = [(name, run) for name, run in self._runs.items() if run.weight]
+        total = sum(run.weight for _, run in held)
         if total <= self._limit:
             return
-        held.sort(key=lambda run: (not run.settled, run.used, run.started or 0))
-        for run in held[:-1]:
+        held.sort(key=lambda one: (not one[1].settled, one[1].used, one[1].started or 0))
+        for name, run in held[:-1]:
             if total <= self._limit * _ROOM:
                 break
             weight = run.weight
+            if leaving is not None and run.is_stale(self._clock()):
+                leaving(name)
             if run.let_go():
                 total -= weight
 

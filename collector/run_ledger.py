@@ -7,7 +7,8 @@ nobody asks about can let go of its events and its ledger, and read them again f
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -25,6 +26,7 @@ from headway.events import (
 )
 from headway.expiry import Expiry
 from headway.ledger import Ledger, Timeline
+from headway.ledger.heartbeats import thinned
 from headway.ledger.segments import FrozenSegment
 from headway.report import report, summary
 from headway.settings import GOODPUT_TARGET
@@ -38,9 +40,13 @@ _DEAR = 150_000_000
 
 _CATCHING_UP = 180 * 10**9
 """Time in ns within which agents ship what they kept while the collector was away."""
+_REACH = 60 * 10**9
+"""How far before the newest one, in ns, a ledger may be asked for once more."""
 _RECORD = 700
 _STEP = 125
-"""Bytes of a record, and of each step in it."""
+"""Bytes of a record, and of each step in it, in a timeline and its ledger (measured)."""
+_IN_COLUMNS = 100
+"""Bytes of a record that waits in a block."""
 
 
 class LedgerFailed(RuntimeError):  # noqa: N818  # the condition reads as a name
@@ -49,6 +55,14 @@ class LedgerFailed(RuntimeError):  # noqa: N818  # the condition reads as a name
 
 class StillComputing(RuntimeError):  # noqa: N818  # the condition reads as a name
     """A ledger that is asked for is being computed, and it takes long."""
+
+
+class _Arrived(NamedTuple):
+    """What one commit brought: the number of that change, when in UTC ns, and the records."""
+
+    change: int
+    at: int
+    parts: Sequence[Part]
 
 
 class StoredRun(NamedTuple):
@@ -116,15 +130,14 @@ class RunLedger:
         """When somebody last asked for the ledger, in seconds of the monotonic clock."""
         self.restored: int | None = None
         """When it was read from the store at the start of the collector, UTC ns."""
-        self.weight = 0
-        """About how many bytes its events and its ledger take."""
         self._run = run
         self._stored = stored
         self._target = target
         self._clock = clock
         self._on_computed = computed
         self._queue_lock = threading.Lock()
-        self._queue: list[Part] = []
+        self._queue: deque[_Arrived] = deque()
+        self._waiting = 0
         self._num_changes = 0
         self._clocks = NodeClocks()
         self._is_said = False
@@ -133,6 +146,14 @@ class RunLedger:
         self._defect: Exception | None = None
         self._failure: Exception | None = None
         self._computed = -1
+
+    @property
+    def weight(self) -> int:
+        """About how many bytes its events and its ledger take."""
+        timeline = self._timeline
+        if timeline is None:
+            return 0
+        return _RECORD * timeline.num_records + _STEP * timeline.num_steps + self._waiting
 
     def restore(self, segments: Sequence[FrozenSegment]) -> None:
         """Take what is left of expired steps, before any event."""
@@ -167,7 +188,7 @@ class RunLedger:
 
     def _drop(self) -> None:
         with self._queue_lock:
-            self._timeline, self._queue, self.weight = None, [], 0
+            self._timeline, self._queue, self._waiting = None, deque(), 0
         if self.latest is not None:
             self.latest.held = None
 
@@ -175,7 +196,6 @@ class RunLedger:
         """Take stored events of the run."""
         with self._queue_lock:
             self._hold(parts)
-            self._num_changes += 1
             self._clocks.add(parts)
             told = min(map(earliest, parts))
             self.started = told if self.started is None else min(self.started, told)
@@ -188,13 +208,13 @@ class RunLedger:
         """Take events of the run's nodes, which are no sign of the run itself."""
         with self._queue_lock:
             self._hold(envelopes)
-            self._num_changes += 1
 
     def _hold(self, parts: Sequence[Part]) -> None:
         """Keep parts for the timeline; what was let go finds them in the store."""
+        self._num_changes += 1
         if self._timeline is not None:
-            self._queue += parts
-            self.weight += sum(map(_weight, parts))
+            self._queue.append(_Arrived(self._num_changes, self._clock(), parts))
+            self._waiting += sum(map(_weight, parts))
 
     @property
     def settled(self) -> bool:
@@ -247,6 +267,47 @@ class RunLedger:
         finally:
             self._compute_lock.release()
 
+    def take_in(self, most: int) -> bool:
+        """Take in about so many of the records that wait for the ledger; return whether more do.
+
+        So that a ledger is not computed at one go where many came; what was let go stays so.
+        """
+        with self._compute_lock:
+            if self._timeline is None or self._defect is not None:
+                return False
+            with self._queue_lock:
+                some = self._some(most)
+            if some:
+                with suppress(Exception):  # a defect is told by who computes
+                    self._add(self._timeline, some, self._clock())
+            return bool(self._queue)
+
+    def _some(self, most: int) -> list[Part]:
+        """Remove about so many records from the queue, the first ones."""
+        found: list[Part] = []
+        while self._queue and most > 0:
+            change, at, parts = self._queue.popleft()
+            fitting = 0
+            while fitting < len(parts) and most > 0:
+                most -= _num_held(parts[fitting])
+                fitting += 1
+            found += parts[:fitting]
+            self._waiting -= sum(map(_weight, parts[:fitting]))
+            if fitting < len(parts):
+                self._queue.appendleft(_Arrived(change, at, parts[fitting:]))
+        return found
+
+    def refresh(self) -> None:
+        """Compute the ledger from what was taken in: as it was before the first record that waits.
+
+        What was let go is read again, whole.
+
+        Raises:
+            LedgerFailed: it could not be read again.
+        """
+        with self._compute_lock:
+            self._compute(whole=self._timeline is None)
+
     def _is_computed(self, num_changes: int) -> bool:
         return self._computed >= num_changes
 
@@ -258,19 +319,25 @@ class RunLedger:
         live = latest is not None and latest.report["provisional"]
         return not live or abs(now - self.as_of) < _LIVE_STEP
 
-    def _compute(self) -> None:
+    def _compute(self, *, whole: bool = True) -> None:
+        """Compute the ledger of now, or of when the first record came that waits."""
         now, begun = self._clock(), time.thread_time_ns()
         timeline = self._read_again()
         with self._queue_lock:
-            queue, self._queue = self._queue, []
+            queue = self._emptied() if whole else []
             num_changes, newest = self._num_changes, self._clocks.newest()
-            self._is_said = False
+            version = f"{num_changes}-{now}"
+            if self._queue:
+                waiting = self._queue[0]
+                num_changes, now = waiting.change - 1, min(now, waiting.at)
+            else:
+                self._is_said = False
         try:
             ledger = self._ledger(timeline, queue, now)
             built = report(ledger)
             found = Snapshot(
                 run=ledger.run,
-                version=f"{num_changes}-{now}",
+                version=version,
                 as_of=now,
                 report=built,
                 summary=summary(built),
@@ -305,14 +372,24 @@ class RunLedger:
             return ()
 
     def _ledger(self, timeline: Timeline, new: Sequence[Part], now: int) -> Ledger:
+        self._add(timeline, new, now)
+        found = timeline.ledger(now)
+        timeline.thin(now - _REACH)
+        return found
+
+    def _add(self, timeline: Timeline, new: Sequence[Part], now: int) -> None:
         if self._defect is not None:
             raise self._defect
         try:
-            timeline.add(expanded(new))
+            timeline.add(expanded(thinned(new, now)))
         except Exception as error:
             self._defect = error  # half of the events are in, so no later ledger would be right
             raise
-        return timeline.ledger(now)
+
+    def _emptied(self) -> list[Part]:
+        """Return what waits, which the caller takes in."""
+        queue, self._queue, self._waiting = self._queue, deque(), 0
+        return [part for arrived in queue for part in arrived.parts]
 
     def _ledger_again(self, as_of: int) -> Ledger:
         """Return the ledger of a time in UTC ns from what is stored by now."""
@@ -320,7 +397,7 @@ class RunLedger:
             self.used = time.monotonic()
             timeline = self._read_again()
             with self._queue_lock:
-                queue, self._queue = self._queue, []
+                queue = self._emptied()
             return self._ledger(timeline, queue, as_of)
 
     def _read_again(self) -> Timeline:
@@ -333,27 +410,17 @@ class RunLedger:
         with self._queue_lock:
             # What arrives from here on is queued; what of it is read, too, is taken once.
             self._timeline = timeline
-        weight = 0
-
-        def weighed(envelopes: Iterable[Envelope]) -> Iterator[Envelope]:
-            nonlocal weight
-            for envelope in envelopes:
-                weight += _weight(envelope)
-                yield envelope
-
         try:
             stored = self._stored(self._run)
             timeline.add_segments(stored.segments)
-            timeline.add(weighed(stored.events))
-            timeline.add(weighed(stored.of_nodes))
+            timeline.add(stored.events)
+            timeline.add(stored.of_nodes)
         except Exception as error:
             with self._queue_lock:
-                self._timeline, self._queue, self.weight = None, [], 0
+                self._timeline, self._queue, self._waiting = None, deque(), 0
             raise LedgerFailed(
                 f"the events of {self._run!r} could not be read again: {error}"
             ) from error
-        with self._queue_lock:
-            self.weight += weight
         return timeline
 
 
@@ -362,10 +429,15 @@ def _versions(ledger: Ledger) -> Mapping[str, Any]:
     return {} if configured is None else configured.versions or {}
 
 
+def _num_held(part: Part) -> int:
+    """Return how many records become objects of their own."""
+    return part.count if isinstance(part, Block) else 1
+
+
 def _weight(part: Part) -> int:
-    """Return about how many bytes a part takes in a timeline and its ledger (measured)."""
+    """Return about how many bytes a part takes while it waits."""
     if isinstance(part, Block):
-        return _RECORD * part.count
+        return _IN_COLUMNS * part.count
     if isinstance(part.event, Steps):
         return _RECORD + _STEP * (part.last_sequence - part.first_sequence + 1)
     return _RECORD

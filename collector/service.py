@@ -13,15 +13,13 @@ from headway.collector.intake import Intake
 from headway.collector.ledgers import Ledgers
 from headway.collector.node_clocks import NodeClocks
 from headway.collector.node_histories import NodeHistories
-from headway.collector.own_costs import OwnCosts
 from headway.collector.own_events import OwnEvents
 from headway.collector.recovery import Recoveries
 from headway.collector.refreshing import Refresher
 from headway.collector.remarks import Remarks
-from headway.collector.results import Results
 from headway.collector.run_ledger import LedgerFailed, StillComputing
 from headway.collector.upkeep import Upkeep
-from headway.events import Envelope, IncidentAcknowledged, IncidentCorrected, Note, ResultAttached
+from headway.events import Envelope, IncidentAcknowledged, IncidentCorrected, Note
 from headway.ledger.segments import FrozenSegment
 from headway.settings import CollectorSettings
 from headway.storage.store import EventStore
@@ -43,10 +41,8 @@ class Service:
         self.clock = clock
         self.intake = Intake(settings.queue_limit)
         self.node_clocks = NodeClocks()
-        self.own_costs = OwnCosts()
         self.recoveries = Recoveries()
         self.remarks = Remarks()
-        self.results = Results()
         self.own_events = OwnEvents(clock)
         self.fleet_shares = FleetShares()
         self.alerting: Alerting | None = None
@@ -124,10 +120,10 @@ class Service:
     def close(self) -> None:
         """Commit what waits and close the store."""
         self._stopping.set()
-        if self._rebuilding is not None:
-            self._rebuilding.join()
         if self._committer is not None:
             self._committer.close()
+        if self._rebuilding is not None:
+            self._rebuilding.join()
         self._refresher.close()
         self._upkeep.close()
         self.store.close()
@@ -156,9 +152,9 @@ class Service:
                 return
             batch.append(envelope)
             if len(batch) == _ENVELOPES_AT_ONCE:
-                self._publish(batch)
+                self._publish(batch, self._prepare)
                 batch = []
-        self._publish(batch)
+        self._publish(batch, self._prepare)
 
     def _stored(self, run: str) -> tuple[Sequence[FrozenSegment], Sequence[Envelope]]:
         """Return what is stored of a run, for a ledger that was let go."""
@@ -174,15 +170,17 @@ class Service:
         for run in reversed(self._ledgers.runs()):
             if self._stopping.is_set():
                 return
-            with suppress(LedgerFailed, StillComputing):
-                snapshot = self._ledgers.compute(run)
-                self.fleet_shares.prepare(snapshot)
-                self._node_histories.prepare(snapshot)
+            self._prepare(run)
 
-    def _publish(self, parts: Sequence[Part]) -> None:
-        self._ledgers.add(parts)
+    def _prepare(self, run: str) -> None:
+        """Compute a ledger, and what questions about all runs ask of it while it is held."""
+        with suppress(LedgerFailed, StillComputing):
+            snapshot = self._ledgers.compute(run)
+            self.fleet_shares.prepare(snapshot)
+            self._node_histories.prepare(snapshot)
+
+    def _publish(self, parts: Sequence[Part], leaving: Callable[[str], None] | None = None) -> None:
+        self._ledgers.add(parts, leaving)
         self.node_clocks.add(parts)
-        self.own_costs.add(parts)
         self.recoveries.add(parts)
         self.remarks.add(of_kinds(parts, Note, IncidentAcknowledged, IncidentCorrected))
-        self.results.add(of_kinds(parts, ResultAttached))

@@ -26,8 +26,9 @@ AT_ONCE = 2
 SECONDS = 10.0
 """Longest time of a query."""
 
-LOCKED = {"enable_external_access": False, "lock_configuration": True}
-"""How the process opens its database: no file, network or extension is in reach of any query."""
+ENGINE = {"enable_external_access": False, "lock_configuration": True, "memory_limit": "512MiB"}
+"""How the process opens its database: no file, network or extension is in reach of any query, and
+what the engine keeps of its file in memory does not grow with the file."""
 
 _MOST_BYTES = 256 * 1024**2
 _MOST_GROWTH = 2 * 1024**3

@@ -48,7 +48,7 @@ from headway.storage.migrations import (
 )
 from headway.storage.reading import Reading
 from headway.storage.rows import Rows, from_row, insert, insert_arrow
-from headway.storage.sql_session import LOCKED
+from headway.storage.sql_session import ENGINE
 from headway.storage.tables import EVENTS, INTERVALS, QUARANTINE
 from headway.storage.unseen import unseen
 from headway.storage.views import describe
@@ -114,7 +114,7 @@ class EventStore:
             StoreError: held by another process, no database, of a newer version, or not writable.
         """
         engine = sqlalchemy.create_engine(
-            URL.create("duckdb", database=str(path)), connect_args={"config": dict(LOCKED)}
+            URL.create("duckdb", database=str(path)), connect_args={"config": dict(ENGINE)}
         )
         try:
             with engine.begin() as connection:
@@ -137,7 +137,7 @@ class EventStore:
         """
         engine = sqlalchemy.create_engine(
             URL.create("duckdb", database=str(path)),
-            connect_args={"config": dict(LOCKED), "read_only": True},
+            connect_args={"config": dict(ENGINE), "read_only": True},
         )
         try:
             with engine.connect() as connection:

@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from headway.collector.ledgers import Ledgers
-from headway.events import Envelope, GpuXid
+from headway.events import Envelope, GpuXid, Heartbeat, RunEnded, RunStarted
 from headway.expiry import Expiry
 from headway.ledger.segments import FrozenSegment
 from headway.simulate import simulate
@@ -99,6 +99,35 @@ def test_below_its_limit_nothing_is_let_go() -> None:
     assert both.agree("gpt-1")
     assert both.agree("llama-1")
     assert both.stored.num_reads == 0
+
+
+def test_what_is_let_go_while_all_is_read_is_computed_before_and_not_read_again_for_it() -> None:
+    stored, left = Stored(), []
+    ledgers = Ledgers(lambda: NOW, stored)
+
+    def compute(run: str) -> None:
+        left.append(run)
+        ledgers.compute(run)
+
+    for run in ("gpt-1", "llama-1", "qwen-1"):
+        ended = record(60, RunEnded(reason="completed"), run=run)
+        ledgers.add([steps(1, 50, run=run), ended], compute)
+    assert left == ["gpt-1", "llama-1"]
+    for run in left:
+        assert ledgers.compute(run).report["steps"]["highest"] == 50
+        assert ledgers.compute(run).held is None
+    assert stored.num_reads == 0
+
+
+def test_a_long_life_of_heartbeats_takes_little() -> None:
+    both = Both(NOW + 86_400 * SECOND, limit=10**9)
+    beats = [record(n, Heartbeat(last_step=n), producer="cd" * 16) for n in range(1, 5_000)]
+    both.add([record(0, RunStarted(run_name="llama"), producer="ef" * 16)])
+    for begin in range(0, len(beats), 500):
+        both.add(beats[begin : begin + 500])
+        assert both.agree("llama-1")
+    ledger = next(iter(both.lean._runs.values()))
+    assert ledger.weight < 1_500 * 700
 
 
 def test_where_raw_records_expired_the_run_is_read_again_whenever_that_was() -> None:

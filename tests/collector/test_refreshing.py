@@ -1,11 +1,12 @@
 """All runs are shown together cheaply: what is old says so, and is made new beside the requests."""
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import pytest
 
-from headway.collector import run_ledger
+from headway.collector import refreshing, run_ledger
 from headway.collector.ledgers import Ledgers
 from headway.collector.refreshing import Refresher
 from headway.collector.run_ledger import StillComputing
@@ -152,6 +153,33 @@ def test_the_refresher_computes_what_changed_the_oldest_first(world: World) -> N
     assert world.highest() == [20] * 3
     assert min(rests) > 3 * world.cost / SECOND
     assert refresher.refresh() == idle
+
+
+def test_many_records_are_taken_in_by_pieces_and_told_as_of_the_first_that_waits(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(refreshing, "_PIECE", 3)
+    refresher = Refresher(world.ledgers, lambda: world.now)
+    for number in range(1, 11):
+        world.steps(1, number)
+        world.now += SECOND
+    run = world.ledgers.stale(world.now)[0]
+    world.ledgers.asked = time.monotonic()
+    assert [refresher.refresh() and run.as_of for _ in range(3)] == [0, 0, 0]
+    refresher.refresh()
+    assert (run.as_of, world.highest()) == (world.now, [10])
+    for number in range(11, 41):
+        world.steps(1, number)
+        world.now += SECOND
+    while run.as_of < START + 11 * SECOND:
+        refresher.refresh()
+        world.now += 4 * SECOND
+    assert run.latest is not None
+    highest, told = run.latest.report["steps"]["highest"], run.latest.as_of
+    assert 10 < highest < 40
+    assert told == START + highest * SECOND
+    assert run.is_stale(world.now)
+    assert world.ledgers.snapshot("run-1").report["steps"]["highest"] == 40
 
 
 def test_where_nobody_asks_ledgers_are_refreshed_seldom(world: World) -> None:

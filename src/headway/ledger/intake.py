@@ -36,6 +36,7 @@ from headway.events import (
     StopAnnounced,
 )
 from headway.ledger.binding import Bindings, bindings
+from headway.ledger.heartbeats import untold
 from headway.ledger.segments import FrozenSegment
 from headway.sequences import SequenceSet
 from headway.wire import trim
@@ -54,6 +55,8 @@ SAMPLES = (GpuSample, NicSample)
 """States of machines, of which there are many."""
 OF_NODE = (Fault, GpuFault, GpuPresent, GpuSxid, GpuXid, Health, NodeMemory, *SAMPLES)
 """Events of a node as a whole, where they name no run: evidence of causes, but not of the run."""
+THIN_FROM = 1_000
+"""Events of an attempt from which on it is worth the while to look for them."""
 Offsets = Mapping[tuple[str | None, str | None], int]
 
 
@@ -81,6 +84,7 @@ class Bucket:
     num_sorts: int = 0
     """How often events changed their places; while it stays, new ones only follow the others."""
     _sorted: bool = True
+    _thin_at: int = 0
 
     def add(self, event: Stamped, version: int = 0) -> None:
         """Add an event."""
@@ -88,6 +92,26 @@ class Bucket:
             self._sorted = False
         self.events.append(event)
         self.version = version
+
+    def thin(self, since: int, until: int) -> Sequence[Envelope]:
+        """Let go of heartbeats between two times that tell nothing, once there are many events.
+
+        Returns them.
+        """
+        if len(self.events) < max(self._thin_at, THIN_FROM):
+            return ()
+        beats = [
+            (place, event.time, event.envelope.rank)
+            for place, event in enumerate(self.in_order())
+            if isinstance(event.envelope.event, Heartbeat) and since <= event.time <= until
+        ]
+        gone = {beats[number][0] for number in untold([beat[1:] for beat in beats])}
+        found = [self.events[place].envelope for place in gone]
+        if gone:
+            self.events = [one for place, one in enumerate(self.events) if place not in gone]
+            self.num_sorts += 1
+        self._thin_at = 2 * len(self.events)
+        return found
 
     def in_order(self) -> list[Stamped]:
         """Return the events by (time, rank, producer, sequence)."""
@@ -110,6 +134,8 @@ class Intake:
         self._bound = Bindings()
         self._clocks: list[Envelope] = []
         self._version = 0
+        self.num_steps = 0
+        """Steps of which each was told."""
         self.segments: dict[str, list[FrozenSegment]] = defaultdict(list)
         """What is left of the attempts' steps whose raw records are gone."""
         self._clear()
@@ -144,6 +170,8 @@ class Intake:
             self._openings[envelope.producer].append(envelope)
         elif isinstance(envelope.event, Clock):
             self._clocks.append(envelope)
+        elif isinstance(envelope.event, Steps):
+            self.num_steps += envelope.last_sequence - envelope.first_sequence + 1
         self._place(envelope)
 
     def _place(self, envelope: Envelope) -> None:
@@ -205,6 +233,19 @@ class Intake:
                 if counted and _absurd(event, event, earliest, as_of):
                     quarantined[event.envelope.producer] += event.records
         return quarantined
+
+    def thin(self, until: int) -> None:
+        """Let go of heartbeats that say nothing about any time from `until` on, in UTC ns."""
+        earliest = self.earliest(until)
+        if earliest is None:
+            return  # what is absurdly early is still to be told from the rest, and counted
+        gone = {
+            id(envelope)
+            for bucket in self.attempts.values()
+            for envelope in bucket.thin(earliest, until)
+        }
+        if gone:
+            self._envelopes = [one for one in self._envelopes if id(one) not in gone]
 
     def _bindings(self, offsets: Offsets, as_of: int) -> Bindings:
         """Return what producers told by `as_of` about the attempt of earlier records."""

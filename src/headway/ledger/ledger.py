@@ -45,6 +45,23 @@ class Timeline:
         """Take in envelopes; return how many held something new."""
         return self._intake.add(envelopes)
 
+    def thin(self, until: int) -> None:
+        """Let go of heartbeats that say nothing about any time from `until` on, in UTC ns.
+
+        Ledgers as known at such a time stay the same.
+        """
+        self._intake.thin(until)
+
+    @property
+    def num_records(self) -> int:
+        """Return how many records are held; one that tells of many steps counts once."""
+        return len(self._intake.envelopes)
+
+    @property
+    def num_steps(self) -> int:
+        """Return of how many steps records tell one by one."""
+        return self._intake.num_steps
+
     def add_segments(self, segments: Iterable[FrozenSegment]) -> None:
         """Take in what is left of steps whose raw records are gone; before the first ledger."""
         for segment in segments:
