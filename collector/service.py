@@ -13,13 +13,15 @@ from headway.collector.intake import Intake
 from headway.collector.ledgers import Ledgers
 from headway.collector.node_clocks import NodeClocks
 from headway.collector.node_histories import NodeHistories
+from headway.collector.own_costs import OwnCosts
 from headway.collector.own_events import OwnEvents
 from headway.collector.recovery import Recoveries
 from headway.collector.refreshing import Refresher
 from headway.collector.remarks import Remarks
+from headway.collector.results import Results
 from headway.collector.run_ledger import LedgerFailed, StillComputing
 from headway.collector.upkeep import Upkeep
-from headway.events import Envelope, IncidentAcknowledged, IncidentCorrected, Note
+from headway.events import Envelope, IncidentAcknowledged, IncidentCorrected, Note, ResultAttached
 from headway.ledger.segments import FrozenSegment
 from headway.settings import CollectorSettings
 from headway.storage.store import EventStore
@@ -41,8 +43,10 @@ class Service:
         self.clock = clock
         self.intake = Intake(settings.queue_limit)
         self.node_clocks = NodeClocks()
+        self.own_costs = OwnCosts()
         self.recoveries = Recoveries()
         self.remarks = Remarks()
+        self.results = Results()
         self.own_events = OwnEvents(clock)
         self.fleet_shares = FleetShares()
         self.alerting: Alerting | None = None
@@ -182,5 +186,7 @@ class Service:
     def _publish(self, parts: Sequence[Part], leaving: Callable[[str], None] | None = None) -> None:
         self._ledgers.add(parts, leaving)
         self.node_clocks.add(parts)
+        self.own_costs.add(parts)
         self.recoveries.add(parts)
         self.remarks.add(of_kinds(parts, Note, IncidentAcknowledged, IncidentCorrected))
+        self.results.add(of_kinds(parts, ResultAttached))
