@@ -16,6 +16,7 @@ from headway.collector import (
     recoveries_api,
     result_api,
     run_api,
+    search_api,
     sql_api,
     window_api,
 )
@@ -37,6 +38,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     *note_api.ENDPOINTS,
     *result_api.ENDPOINTS,
     *record_api.ENDPOINTS,
+    *search_api.ENDPOINTS,
     *question_api.ENDPOINTS,
     *sql_api.ENDPOINTS,
 )

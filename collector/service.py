@@ -20,6 +20,7 @@ from headway.collector.refreshing import Refresher
 from headway.collector.remarks import Remarks
 from headway.collector.results import Results
 from headway.collector.run_ledger import LedgerFailed, StillComputing
+from headway.collector.search_index import SearchIndex
 from headway.collector.upkeep import Upkeep
 from headway.events import Envelope, IncidentAcknowledged, IncidentCorrected, Note, ResultAttached
 from headway.ledger.segments import FrozenSegment
@@ -49,6 +50,7 @@ class Service:
         self.results = Results()
         self.own_events = OwnEvents(clock)
         self.fleet_shares = FleetShares()
+        self.searched = SearchIndex(self.fleet_shares)
         self.alerting: Alerting | None = None
         self.closed_log: NoticeLog | None = None
         """What alerting told while there was a collector, for a file that is only read."""

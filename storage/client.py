@@ -322,6 +322,14 @@ class CollectorClient:
         said = {"title": title, "content": content, "author": author, **to}
         return dict(self.post("/api/v1/results", _given(said))["result"])
 
+    def search(self, words: str, **filters: Any) -> dict[str, Any]:
+        """Return what was noted, seen and configured; filters as the API declares them.
+
+        Raises:
+            CollectorError: no answer; see its subclasses.
+        """
+        return self.get("/api/v1/search", _given(filters | {"words": words}))
+
     def access(self) -> dict[str, Any]:
         """Return what the token of this client allows, and the collector's version.
 

@@ -266,7 +266,10 @@ def _questions(fleet: Fleet, http: httpx.Client) -> Mapping[str, Ask]:
 
         return ask
 
-    needed = {"/api/v1/comparison": {"one_run": runs[2], "other_run": runs[3]}}
+    needed = {
+        "/api/v1/comparison": {"one_run": runs[2], "other_run": runs[3]},
+        "/api/v1/search": {"words": "timeout of rank 3"},
+    }
     every = {
         one.path.removeprefix("/api/v1/"): get(one.path, **needed.get(one.path, {}))
         for one in ENDPOINTS

@@ -197,7 +197,10 @@ def plain(row: dict[str, object]) -> dict[str, object]:
 
 GETS = [one.path for one in ENDPOINTS if one.method == "GET"]
 TELL_THE_TIME = {"/api/v1/health", "/api/v1/health/nodes", "/api/v1/health/runs"}
-QUERIES = {"/api/v1/comparison": {"one_run": "broken-1", "other_run": "broken-1"}}
+QUERIES = {
+    "/api/v1/comparison": {"one_run": "broken-1", "other_run": "broken-1"},
+    "/api/v1/search": {"words": "ValueError"},
+}
 
 
 @pytest.fixture(scope="module")

@@ -26,6 +26,7 @@ COMMANDS: Mapping[str, tuple[str, ...]] = {
     "attach": ("server",),
     "nodes": ("server",),
     "ask": ("server",),
+    "search": ("server",),
     "alerts": ("server",),
     "grafana": ("server",),
     "sql": ("server",),

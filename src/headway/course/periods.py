@@ -9,7 +9,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from headway.course.configuration import OWN, UNITS, Change, Value, configurations
-from headway.ledger import Ledger
+from headway.ledger import Ledger, Range
+from headway.ledger.ledger import by_category
+from headway.ledger.ratios import goodput
+from headway.wording import duration
 
 Key = tuple[str, str | None]
 _DURATION = re.compile(r"(\d+(?:\.\d+)?) ?(ms|s|min|m|h|d)")
@@ -22,6 +25,7 @@ class Period:
     """A stretch of a run with one configuration, in UTC ns.
 
     `attempts` are the numbers of those in it; the first one, `attempt`, brought the `changes`.
+    `training_goodput` is that of the period, over wall time.
     """
 
     attempt: str
@@ -30,6 +34,7 @@ class Period:
     end: int
     settings: Mapping[Key, Value]
     changes: tuple[Change, ...]
+    training_goodput: Range
 
 
 def periods(ledger: Ledger) -> list[Period]:
@@ -56,15 +61,36 @@ def periods(ledger: Ledger) -> list[Period]:
                 if each.field not in OWN
             },
             changes=changes[one.attempt],
+            training_goodput=_goodput(ledger, start, max(end, start)),
         )
         for place, (one, start, end) in enumerate(zip(first, starts, ends, strict=True))
     ]
+
+
+def _goodput(ledger: Ledger, start: int, end: int) -> Range:
+    amounts = by_category(ledger.amounts(start, end))
+    return goodput(amounts, sum(amounts.values()), "training", ledger.training_good)
 
 
 def setting_name(key: Key) -> str:
     """Return a setting's name as SQL tells it: `checkpoint_interval`, `timeouts.process_group`."""
     field, name = key
     return field if name is None else f"{field}.{name}"
+
+
+def setting_words(key: Key, value: Value) -> str:
+    """Return a setting in words: `timeouts.process_group 10 min 0 s`."""
+    return f"{setting_name(key)} {_words(key, value)}"
+
+
+def change_words(change: Change) -> str:
+    """Return a change in words: `checkpoint_interval from 100 to 200`."""
+    key = change.field, change.name
+    before, after = (
+        "nothing" if value is None else _words(key, value)
+        for value in (change.before, change.after)
+    )
+    return f"{setting_name(key)} from {before} to {after}"
 
 
 def values_of(period: Period, name: str) -> Iterator[tuple[Key, Value]]:
@@ -87,3 +113,11 @@ def reads_as(key: Key, value: Value, text: str) -> bool:
         except ValueError:
             return False
     return str(value).casefold() == text.casefold()
+
+
+def _words(key: Key, value: Value) -> str:
+    if isinstance(value, tuple):
+        return ", ".join(value) or "nothing"
+    if UNITS.get(key[0]) == "ns" and isinstance(value, int):
+        return duration(value)
+    return str(value)
