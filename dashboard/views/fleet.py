@@ -30,10 +30,7 @@ _MOST_NODES = 10
 def page() -> None:
     """Draw the page and keep it fresh."""
     st.title("Fleet")
-    if not source.answer("runs", limit=1)["runs"]:
-        reader.wait(
-            lambda: bool(source.answer("runs", limit=1)["runs"]), reader.NO_RUN, reader.START_ONE
-        )
+    if not reader.any_run():
         return
     meant = window.chosen()
     reader.refreshed(lambda: _show(meant))

@@ -26,10 +26,7 @@ def page() -> None:
     """Draw the page and keep it fresh; every choice is in the address."""
     st.title("Incidents")
     st.html(rows.STYLE)
-    if not source.answer("runs", limit=1)["runs"]:
-        reader.wait(
-            lambda: bool(source.answer("runs", limit=1)["runs"]), reader.NO_RUN, reader.START_ONE
-        )
+    if not reader.any_run():
         return
     meant = window.chosen("30 days")
     view, filters = _chosen()

@@ -54,13 +54,29 @@ def missing(sentence: str, next_step: str) -> None:
     st.html(markup.notice(sentence, next_step))
 
 
+def any_run() -> bool:
+    """Return whether a run is known; where none is, say how to start one and look again."""
+
+    def known() -> bool:
+        return bool(source.answer("runs", limit=1)["runs"])
+
+    if known():
+        return True
+    wait(known, NO_RUN, START_ONE)
+    return False
+
+
 def framed(page: Callable[[], None]) -> Callable[[], None]:
-    """Make a page say in words why it has no answer, and look again by itself."""
+    """Make a page say in words why it has no answer, and look again by itself.
+
+    When it is opened it shows what is known at once, and what is new at its next look.
+    """
 
     @functools.wraps(page)
     def drawn() -> None:
         try:
-            page()
+            with answers.hasty():
+                page()
         except CollectorError as error:
             _until_answered(error)
 

@@ -28,6 +28,8 @@ _TIME = "Time from the fault to the first step after it."
 def page() -> None:
     """Draw the page and keep it fresh."""
     st.title("Recovery")
+    if not reader.any_run():
+        return
     meant = window.chosen("30 days")
     with st.container(horizontal=True, gap="small", vertical_alignment="bottom", key="of"):
         by, cause = _choices()

@@ -304,7 +304,7 @@ def test_a_run_in_its_first_second_is_drawn_on_every_page(
     ("page", "sentence"),
     [
         (_fleet, "No run has been seen yet."),
-        (_recovery, "No such incident opened in this time"),
+        (_recovery, "No run has been seen yet."),
         (_hardware, "No node has been heard yet."),
     ],
 )
