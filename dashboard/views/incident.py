@@ -7,7 +7,7 @@ import streamlit as st
 
 from headway.dashboard import incident_rows as rows
 from headway.dashboard import markup, numbers, source
-from headway.dashboard.views import notes, reader
+from headway.dashboard.views import notes, postmortem, reader
 from headway.events import CAUSES
 from headway.fleet.sides import side_of
 from headway.incidents.vocabulary import OUTCOME_WORDS
@@ -45,6 +45,7 @@ def page() -> None:
     one = source.answer("incidents/{incident}", incident=identity)
     _act(one)
     reader.refreshed(lambda: _show(identity), live=one["state"] == "open")
+    postmortem.downloads(identity)
     st.caption(
         f"In a terminal: `headway incident {identity}`. This page's address is its permanent link."
     )

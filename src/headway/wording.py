@@ -159,10 +159,10 @@ def remark(said: Mapping[str, Any]) -> str:
         parts.append(f"corrected the cause to {plain(said['cause'])}")
     if said["text"]:
         parts.append(said["text"])
-    for verb, labels in (("labelled it", said["labels"]), ("took away", said["labels_removed"])):
-        if labels:
-            parts.append(f"{verb} {', '.join(labels)}")
-    return ": ".join(parts) if said["action"] == "corrected" else "; ".join(parts)
+    words = (": " if said["action"] == "corrected" else "; ").join(parts)
+    changed = (("labelled it", said["labels"]), ("took away", said["labels_removed"]))
+    labelled = "; ".join(f"{verb} {', '.join(labels)}" for verb, labels in changed if labels)
+    return f"{words} ({labelled})" if words and labelled else words or labelled
 
 
 def _rounded(ns: int, unit: int) -> int:

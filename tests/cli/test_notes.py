@@ -23,7 +23,7 @@ def test_an_incident_is_noted_and_labelled_and_shows_it(
     command = ["incident", one["incident"], "note", "called the vendor", "--label", "vendor"]
     assert cli.main([*command, "--author", "Ada", "--endpoint", collector.address]) == 0
     said = capsys.readouterr().out
-    assert "called the vendor; labelled it vendor" in said
+    assert "called the vendor (labelled it vendor)" in said
     assert cli.main(["incident", one["incident"], "--json", "--endpoint", collector.address]) == 0
     found = json.loads(capsys.readouterr().out)
     assert (found["labels"], found["history"][0]["author"]) == (["vendor"], "Ada")

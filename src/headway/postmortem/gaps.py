@@ -75,8 +75,9 @@ def _of_records(report: Answer, ledger: Ledger, holes: Sequence[Hole]) -> Iterat
         why = f" ({'; '.join(sorted(whys)[:3])})" if whys else ""
         yield f"{lost} of the run were lost before they could be stored{why}."
     for producer, first, last in holes:
-        which = f"record {first}" if first == last else f"records {first} to {last}"
-        yield f"{which.capitalize()} of producer {producer[:8]} have not arrived."
+        which = f"Record {first}" if first == last else f"Records {first} to {last}"
+        verb = "has" if first == last else "have"
+        yield f"{which} of producer {producer[:8]} {verb} not arrived."
     for one in report["problems"]:
         times = f" ({count(one['count'])} times)" if one["count"] > 1 else ""
         yield f"{one['detail'][:1].upper()}{one['detail'][1:]}{times}."
@@ -132,7 +133,7 @@ def _of_sources(
         yield f"No agent was heard from {_named(silent)}: machines and exits were not watched."
     launched = any(attempt.layer == "launcher" for attempt in attempts)
     if launched and not heard & {sources.LAUNCHER, sources.LAUNCHER_LOG, sources.PARENT}:
-        yield "The launcher told nothing: it did not run under `headway run`."
+        yield "The launcher told nothing: it did not run under headway run."
 
 
 def _checks(

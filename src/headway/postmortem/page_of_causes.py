@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 from datetime import tzinfo
 
+from headway.fleet.rates import NS_PER_DAY
 from headway.postmortem.blocks import Block, Pairs, Text
 from headway.postmortem.model import GpuRecord, NodeRecord, Postmortem
 from headway.postmortem.moments import moment
 from headway.postmortem.page_of_others import others
-from headway.wording import count, counted
+from headway.wording import count, counted, duration
 
 Rows = list[tuple[str, str]]
 
@@ -50,12 +51,12 @@ def _earlier(found: Postmortem, zone: tzinfo) -> Sequence[Block]:
 
 
 def _node(one: NodeRecord, zone: tzinfo) -> Rows:
-    days = f"{one.node_days:,.3g} node-days of all runs"
+    watched = f"{duration(round(one.node_days * NS_PER_DAY))} of runs on it"
     if not one.failures:
-        return [("Record of the node", f"no failure of the machine in {days}")]
+        return [("Record of the node", f"no failure of the machine in {watched}")]
     rate = "" if one.rate is None else f", {one.rate:,.1f} per 1,000 node-days"
     last = "" if one.last_failure is None else f"; the last at {moment(one.last_failure, zone)}"
-    failed = f"{counted(one.failures, 'failure')} of the machine in {days}{rate}{last}"
+    failed = f"{counted(one.failures, 'failure')} of the machine in {watched}{rate}{last}"
     return [("Record of the node", failed)]
 
 

@@ -67,7 +67,7 @@ def _of_suspect(one: Answer) -> Iterator[str]:
         yield "Whose was it? The evidence accuses no rank, no node and no GPU."
     elif rule is not None and rule != _FIRM and not one["persistent"]:
         who = f"rank {rank}" if rank is not None else gpu or node
-        yield f"Was it {who}? No record names it; what speaks against it is this alone: {rule}."
+        yield f"Was it {who}? No fault on record names it; this alone speaks against it: {rule}."
     for what, times in sorted(one["persistent"].items()):
         yield f"Why the same {what} {counted(times, 'time')} in a row?"
 

@@ -37,7 +37,7 @@ MEANINGS = {
     PROGRAM: "a remark that the training program itself recorded",
     LAUNCHER: "what the launcher tells of its own work",
     LAUNCHER_LOG: "a line of the launcher or its rank monitor, at the time at which it was read",
-    PARENT: "seen by `headway run`, the launcher's parent",
+    PARENT: "seen by headway run, the launcher's parent",
     AGENT: "seen by the node's agent",
     KERNEL: "a line of the node's kernel log",
     DRIVER: "read from the GPU's driver or a program that watches it",
@@ -75,6 +75,8 @@ class Tellers:
                 DRIVER if not isinstance(event, GpuFault) or event.source is None else event.source
             )
             return KERNEL if event.line is not None else own
+        if isinstance(event, RankExited):
+            return PARENT if _is_known(event) else AGENT
         if envelope.producer in self._ranks:
             return PROGRAM if isinstance(event, Note) else RANK
         match event:
@@ -82,8 +84,6 @@ class Tellers:
                 return LAUNCHER
             case Fault() if event.kind in WATCHDOGS:
                 return LAUNCHER_LOG
-            case RankExited() if _is_known(event):
-                return PARENT
         return PARENT if envelope.producer in self._parents else AGENT
 
 

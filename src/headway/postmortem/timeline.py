@@ -94,8 +94,14 @@ def timeline(
     """Return the timeline of an incident, every line of it."""
     seen = [*_records(one, ledger, tellers), *_turns(one, ledger), *_concluded(one)]
     lines = [*_united(seen), *_said(one), *_told(alerts)]
-    order = {name: place for place, name in enumerate(sources.MEANINGS)}
-    return sorted(lines, key=lambda line: (line.time, order.get(line.source, -1), line.words))
+    places = {name: place for place, name in enumerate(sources.MEANINGS)}
+
+    def order(line: Line) -> tuple[int, int, str]:
+        """What the ledger concludes comes after what it concludes it from, but for the opening."""
+        before = line.source == sources.LEDGER and line.time <= one["opened"]
+        return line.time, -1 if before else places.get(line.source, 0), line.words
+
+    return sorted(lines, key=order)
 
 
 def kept(lines: Sequence[Line]) -> list[Line]:

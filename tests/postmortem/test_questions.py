@@ -1,0 +1,132 @@
+"""Gaps and open questions are derived from what is known, and nothing is asked that is answered."""
+
+from headway.fleet.totals import Price
+from headway.postmortem.model import Configurations, Difference
+from headway.postmortem.questions import questions
+from postmortems import KILLED, answers, written
+from timeline import timeline
+
+ACKNOWLEDGED = {"acknowledged_by": "Ada", "acknowledged_at": None}
+
+
+def test_a_rank_that_told_nothing_is_a_gap() -> None:
+    text = KILLED.replace(
+        "0        attempt A launcher world=4 rank=0..3", "0 attempt A launcher world=6 rank=0..3"
+    )
+    gaps = written(text).gaps
+    assert "Attempt 1: records of 4 of 6 ranks; nothing came from ranks 4-5." in gaps
+
+
+def test_a_rank_whose_end_nobody_saw_is_a_gap() -> None:
+    text = KILLED.replace("640      exit rank=0..2", "640      exit rank=0..1")
+    assert "Attempt 1: nobody saw how rank 2 ended." in written(text).gaps
+
+
+def test_records_that_never_came_are_gaps() -> None:
+    found = written(holes=[("ab" * 16, 7, 9), ("cd" * 16, 4, 4)])
+    assert "Records 7 to 9 of producer abababab have not arrived." in found.gaps
+    assert "Record 4 of producer cdcdcdcd has not arrived." in found.gaps
+
+
+def test_sources_that_were_absent_or_silent_are_gaps() -> None:
+    gaps = written().gaps
+    assert "Nobody is known to have read the kernel log of node-a." in gaps
+    assert "Nobody is known to have read the GPU driver of node-a." in gaps
+    read = KILLED + '1 health kernel_log healthy\n1 health gpu disabled detail="no driver"\n'
+    gaps = written(read).gaps
+    assert not any("kernel log" in gap for gap in gaps)
+    assert "The GPU driver of node-a could not be read: no driver." in gaps
+
+
+def test_a_clock_that_is_off_is_a_gap() -> None:
+    gaps = written(KILLED + "1 clock 3\n").gaps
+    assert any("Clock of node node-a is 3.000 s behind" in gap for gap in gaps)
+
+
+def test_without_a_book_of_alerts_nobody_says_that_nobody_was_told() -> None:
+    unread, read = written(notices=None), written(notices=[])
+    assert "No book of alerts could be read: whom anybody told is not known here." in unread.gaps
+    asked = "Should somebody have been told? No alert about it went out."
+    assert asked in read.questions
+    assert asked not in unread.questions
+
+
+def test_a_cause_that_may_be_anybodys_is_asked_about_and_one_that_is_known_is_not() -> None:
+    assert any(one.startswith("Why did it happen?") for one in written().questions)
+    known = written(KILLED.replace("exit rank=3 signal=9", "fault gpu_oom rank=3"))
+    assert not any(one.startswith("Why did it happen?") for one in known.questions)
+
+
+def test_no_evidence_is_asked_about() -> None:
+    unknown = {
+        "cause": "unknown",
+        "suspect_rank": None,
+        "suspect_node": None,
+        "observations": [],
+        "num_observations": 0,
+        "first_fault": None,
+        "decided_by": None,
+    }
+    found = written(incident=unknown)
+    assert "What broke? The evidence names no cause." in found.questions
+    assert "Whose was it? The evidence accuses no rank, no node and no GPU." in found.questions
+
+
+def test_an_open_incident_asks_what_will_bring_it_back_and_says_what_is_missing() -> None:
+    found = written(KILLED.split("642 ")[0], 700)
+    assert found.state == "open"
+    assert "What will bring it back? No attempt has held yet." in found.questions
+    assert "The incident is still open: what follows is not in this document." in found.gaps
+    assert found.recovery.restored is None
+
+
+def test_whoever_took_charge_is_not_asked_for() -> None:
+    asked = "Who follows this up? Nobody has taken charge of the incident."
+    assert asked in written().questions
+    assert asked not in written(incident=ACKNOWLEDGED).questions
+
+
+def test_what_the_attempts_recorded_is_compared_with_the_attempt_before() -> None:
+    text = KILLED.replace("0-574 ", "1 configured timeouts=heartbeat:10\n0-574 ").replace(
+        "646-654", "643 configured timeouts=heartbeat:30\n646-654"
+    )
+    known = written(text).configuration
+    assert (known.broken, known.last, known.told) == (1, 2, True)
+    (one,) = known.differences
+    assert (one.attempt, one.before_attempt, one.setting) == (2, 1, "Timeouts: heartbeat")
+    assert (one.before, one.after) == ("10 s", "30 s")
+
+
+def test_a_setting_that_the_attempt_that_broke_had_changed_is_asked_about() -> None:
+    change = Difference(
+        attempt=2, before_attempt=1, setting="Timeouts: heartbeat", before="10 s", after="30 s"
+    )
+    known = Configurations(broken=2, last=3, differences=(change,), num_differences=1, told=True)
+    found = answers(timeline(KILLED), 754)
+    asked = questions(found.incident, found.ledger, known, None)
+    assert (
+        "Did a change of the settings matter? The attempt that broke had changed: "
+        "Timeouts: heartbeat."
+    ) in asked
+
+
+def test_the_cost_is_told_in_steps_time_gpu_hours_and_money() -> None:
+    cost = written(price=Price(per_gpu_hour=3.0, currency="EUR")).cost
+    assert (cost.rollback_steps, cost.rollback_ns) == (74, 74 * 10**9)
+    assert cost.lost_ns == 154 * 10**9
+    assert cost.lost_gpu_ns == 4 * cost.lost_ns
+    assert cost.gpus == 4
+    assert cost.money is not None
+    assert round(cost.money, 4) == round(4 * 154 / 3600 * 3.0, 4)
+
+
+def test_what_recovered_it_names_the_checkpoint_and_its_age() -> None:
+    recovery = written().recovery
+    assert recovery.restored is not None
+    assert (recovery.restored.checkpoint, recovery.restored.step) == ("c500", 500)
+    assert recovery.restored.age_ns == 74 * 10**9
+    assert (recovery.layer, recovery.num_tries, recovery.outcome) == (
+        "launcher",
+        1,
+        "held_at_first",
+    )
