@@ -9,7 +9,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from headway.alerts.engine import Engine
-from headway.alerts.evaluation import Alert
+from headway.alerts.evaluation import Alert, values
+from headway.alerts.handover import AGAIN, Handover
 from headway.alerts.matching import matcher
 from headway.alerts.notice_log import NoticeLog
 from headway.alerts.notices import Notice, Told
@@ -83,8 +84,21 @@ class Desk:
         """Return the rules as the site has them."""
         return [_rule(rule) for rule in self._site.rules.values()]
 
+    def values(self, rule: str) -> list[dict[str, Any]] | None:
+        """Return what a rule compares now, of each series that there is; None if it is none."""
+        known = self._site.rules.get(rule)
+        if known is None:
+            return None
+        found = values(known, self._engine.current().samples)
+        return [
+            {"labels": dict(labels), "value": value, "holds": known.holds(value)}
+            for labels, value in sorted(found.items())
+        ]
+
     def route(self, labels: Mapping[str, str]) -> list[dict[str, Any]]:
         """Return whom an alert with these labels would reach, and why."""
+        if self._engine.handover is not None:
+            return [_elsewhere(self._engine.handover)]
         return [self._way(one) for one in ways(self._site.root, labels)]
 
     def silences(self) -> list[dict[str, Any]]:
@@ -98,8 +112,15 @@ class Desk:
         """Keep alerts quiet for a time.
 
         Raises:
-            ValueError: a matcher that is none, no matcher, or a time that has passed.
+            ValueError: a matcher that is none, no matcher, a time that has passed, or an
+                Alertmanager that decides.
         """
+        handover = self._engine.handover
+        if handover is not None:
+            raise ValueError(
+                f"Alertmanager at {handover.shown} decides who is told, and knows no silence of "
+                f"ours; use amtool silence add --alertmanager.url={handover.shown}"
+            )
         now = self._clock()
         begins = now if begins is None else begins
         if ends <= max(now, begins):
@@ -143,7 +164,11 @@ class Desk:
         return waits
 
     def test(self, labels: Mapping[str, str]) -> list[dict[str, Any]]:
-        """Send a notice that says that it is a test, to whom labels lead; return these."""
+        """Send a notice that says that it is a test, to whom labels lead; return these.
+
+        Raises:
+            ValueError: an Alertmanager that does not take it.
+        """
         now = self._clock()
         known = {"severity": "info", "subject": "test", "area": "headway", **labels}
         told = Told(
@@ -151,6 +176,12 @@ class Desk:
             annotations={"summary": "A test of Headway's alerts: nothing is wrong"},
             starts_at=now,
         )
+        handover = self._engine.handover
+        if handover is not None:
+            failure = handover.test(told, now)
+            if failure is not None:
+                raise ValueError(failure)
+            return [_elsewhere(handover)]
         found = ways(self._site.root, told.labels)
         for number, way in enumerate(found):
             notice = Notice(
@@ -177,6 +208,19 @@ class Desk:
             "escalate_after_s": way.escalate_after,
             "muted": any(self._site.maintenance[name].holds(moment) for name in way.mute),
         }
+
+
+def _elsewhere(handover: Handover) -> dict[str, Any]:
+    """Return the way of every alert while an Alertmanager decides who is told."""
+    return {
+        "receiver": handover.shown,
+        "kind": "alertmanager",
+        "because": "alerts are handed over to it, and its own routes count",
+        "repeat_s": round(AGAIN),
+        "escalate_to": None,
+        "escalate_after_s": None,
+        "muted": False,
+    }
 
 
 def _because(root: Route, way: Way) -> str:

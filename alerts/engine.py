@@ -51,12 +51,13 @@ Send = Callable[[Notice, Receiver, str], Outcome]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Current:
-    """What the newest look gave: each alert with its words, what is hidden, the groups.
+    """What the newest look gave: metrics, each alert with its words, what is hidden, the groups.
 
     `looked_at` is when, in seconds UTC; None before the first.
     """
 
     looked_at: float | None = None
+    samples: Sequence[Sample] = ()
     alerts: tuple[tuple[Alert, Told], ...] = ()
     hidden: tuple[Hidden, ...] = ()
     groups: tuple[Group, ...] = ()
@@ -126,7 +127,11 @@ class Engine:
             self._alerts = alerts
             shown = tuple(one for one in words if one[0].state != "resolved")
             self._current = Current(
-                looked_at=now, alerts=shown, hidden=decided.hidden, groups=decided.groups
+                looked_at=now,
+                samples=samples,
+                alerts=shown,
+                hidden=decided.hidden,
+                groups=decided.groups,
             )
         if self._handover is not None:
             self._handover.tell(loud, now)

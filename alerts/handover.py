@@ -66,6 +66,11 @@ class Handover:
             self._owed.clear()
         return self.failure is None
 
+    def test(self, alert: Told, now: float) -> str | None:
+        """Say an alert once, which then is over by itself; return what went wrong, in words."""
+        told = posted(alert, self._dashboard) | {"endsAt": stamp(now + AGAIN)}
+        return self._post([told])
+
     def _post(self, body: Sequence[object]) -> str | None:
         """Return what went wrong, in words."""
         try:

@@ -117,7 +117,8 @@ def _post(
     said = answer.text
     for one in (*hidden, *([token] if token else [])):
         said = said.replace(one, "***")
-    return Outcome(state="refused", answer=f"{words}: {' '.join(said[:200].split())}")
+    said = " ".join(said[:200].split())
+    return Outcome(state="refused", answer=f"{words}: {said}" if said else words)
 
 
 def _pause(answer: httpx.Response) -> float | None:

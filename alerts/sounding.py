@@ -11,7 +11,17 @@ from headway.alerts.texts import subject, summary
 
 RUN_LABELS = ("team", "cluster", "owner")
 """Labels of a run by which alerts are routed."""
+_PEOPLE, _INCIDENT, _PRICE = (
+    "headway_run_info",
+    "headway_open_incident_gpu_seconds",
+    "headway_gpu_hour_price",
+)
 _HOUR = 3600.0
+
+
+def asked(rules: Iterable[Rule]) -> frozenset[str]:
+    """Return the metrics that rules compare, and those that their alerts' words come from."""
+    return frozenset({_PEOPLE, _INCIDENT, _PRICE, *(rule.metric for rule in rules)})
 
 
 class Surroundings:
@@ -23,11 +33,11 @@ class Surroundings:
         self._incidents: dict[str, Sample] = {}
         self._price: tuple[str, float] | None = None
         for one in samples:
-            if one.metric == "headway_run_info":
+            if one.metric == _PEOPLE:
                 self._runs[one.labels["run"]] = one.labels
-            elif one.metric == "headway_open_incident_gpu_seconds":
+            elif one.metric == _INCIDENT:
                 self._incidents[one.labels["run"]] = one
-            elif one.metric == "headway_gpu_hour_price":
+            elif one.metric == _PRICE:
                 self._price = one.labels["currency"], one.value
 
     def people(self, run: str) -> dict[str, str]:

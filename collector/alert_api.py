@@ -24,6 +24,13 @@ class AlertsQuestion:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class OneRule:
+    """A rule."""
+
+    rule: Annotated[str, Asked(sentence="Name of the rule.", example="RestartLoop")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DeliveriesQuestion:
     """A question about notices."""
 
@@ -82,6 +89,14 @@ def alert_rules(service: Service, asked: AlertsQuestion) -> Answer:
     return Answer(content=lambda: found)
 
 
+def compared_values(service: Service, asked: OneRule) -> Answer:
+    """What a rule compares now, of each series that there is: why it fires, or does not."""
+    found = _alerting(service).values(asked.rule)
+    if found is None:
+        raise NotKnown(f"no rule {asked.rule!r}", "List them with /api/v1/alerts/rules.")
+    return Answer(content=lambda: {"values": found})
+
+
 def deliveries(service: Service, asked: DeliveriesQuestion) -> Answer:
     """The newest notices with what became of each."""
     found = _alerting(service).deliveries(asked.limit, asked.before)
@@ -135,7 +150,10 @@ def route_preview(service: Service, asked: LabelsQuestion) -> Answer:
 
 def alert_test(service: Service, asked: LabelsQuestion) -> Answer:
     """Send a notice that says that it is a test to whom these labels lead."""
-    found = _alerting(service).test(_texts(asked.labels))
+    try:
+        found = _alerting(service).test(_texts(asked.labels))
+    except ValueError as error:
+        raise BadQuestion(str(error), "Mend that and send it again.") from error
     return Answer(content=lambda: {"notices": found})
 
 
@@ -225,6 +243,7 @@ _WAY = object_of(
     escalate_after_s=optional(schemas.INTEGER),
     muted=schemas.FLAG,
 )
+_VALUE = object_of(labels=_TEXTS, value=schemas.NUMBER, holds=schemas.FLAG)
 _RULE = object_of(
     rule=schemas.TEXT,
     condition=schemas.TEXT,
@@ -256,6 +275,12 @@ ENDPOINTS = (
         path="/api/v1/alerts/rules",
         handler=alert_rules,
         result=object_of(rules=list_of(_RULE)),
+    ),
+    Endpoint(
+        method=HTTPMethod.GET,
+        path="/api/v1/alerts/rules/{rule}/values",
+        handler=compared_values,
+        result=object_of(values=list_of(_VALUE)),
     ),
     Endpoint(
         method=HTTPMethod.GET,

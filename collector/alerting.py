@@ -29,6 +29,9 @@ class Alerting(NoticeLog, Protocol):
     def rules(self) -> list[dict[str, Any]]:
         """Return the rules as the site has them."""
 
+    def values(self, rule: str) -> list[dict[str, Any]] | None:
+        """Return what a rule compares now, of each series that there is; None if it is none."""
+
     def route(self, labels: Mapping[str, str]) -> list[dict[str, Any]]:
         """Return whom an alert with these labels would reach, and why."""
 
@@ -57,4 +60,8 @@ class Alerting(NoticeLog, Protocol):
         """Return for how long each receiver has not taken the oldest notice for it, in seconds."""
 
     def test(self, labels: Mapping[str, str]) -> list[dict[str, Any]]:
-        """Send a notice that says that it is a test, to whom labels lead; return these."""
+        """Send a notice that says that it is a test, to whom labels lead; return these.
+
+        Raises:
+            ValueError: an Alertmanager that does not take it.
+        """

@@ -15,7 +15,8 @@ Sample = tuple[str, tuple[str, ...], float | None]
 """Metric name, values of its declared labels, value; `None` is unknown and left out."""
 
 _SECOND = 1e9
-_WEEK = 7 * 86_400 * 10**9
+_DAY = 86_400 * 10**9
+_WEEK = 7 * _DAY
 _SILENCES = ("headway_progress_silence_ratio", "headway_recovery_time_ratio")
 """Conditions that grow while nothing is heard: unknown until agents had time to ship."""
 _PEOPLE = ("team", "cluster", "owner")
@@ -60,8 +61,16 @@ def aging_samples(snapshot: Snapshot, now: int) -> Iterator[Sample]:
     age = max(0, now - (snapshot.newest if heard is None else heard)) / _SECOND
     run = snapshot.report["run"]
     yield "headway_last_event_age_seconds", (run,), age
+    if is_of_concern(snapshot, now):
+        yield "headway_run_failed", (run,), int(snapshot.report["end"] is not None)
     if snapshot.report["end"] is None and not snapshot.is_awaited:
         yield "headway_silence_seconds", (run,), age
+
+
+def is_of_concern(snapshot: Snapshot, now: int) -> bool:
+    """Return whether a run may still fire alerts: it has not ended, or failed within a day."""
+    end = snapshot.report["end"]
+    return end is None or (snapshot.report["state"] == "failed" and now - end < _DAY)
 
 
 def node_samples(history: NodeHistory, now: int) -> Iterator[Sample]:
@@ -91,6 +100,9 @@ def ingest_samples(service: Service) -> Iterator[Sample]:
     yield "headway_storage_recoveries_total", (), recoveries
     yield "headway_storage_lost_records_total", (), lost
     yield "headway_storage_failing", (), int(service.committer.failure is not None)
+    if service.alerting is not None:
+        for receiver, age in service.alerting.waits().items():
+            yield "headway_notice_wait_seconds", (receiver,), age
     for clock in service.node_clocks.current(service.clock()):
         yield "headway_clock_offset_seconds", (clock.node,), clock.offset / _SECOND
         error = None if clock.error is None else clock.error / _SECOND

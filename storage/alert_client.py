@@ -5,6 +5,7 @@ Times are those of the API: seconds UTC in answers, ns UTC in questions.
 
 from collections.abc import Mapping, Sequence
 from typing import Any
+from urllib.parse import quote
 
 from headway.storage.client import CollectorClient
 
@@ -25,6 +26,10 @@ class AlertClient:
     def rules(self) -> list[dict[str, Any]]:
         """Return the rules as the site has them."""
         return list(self._client.get(f"{_ALERTS}/rules")["rules"])
+
+    def values(self, rule: str) -> list[dict[str, Any]]:
+        """Return what a rule compares now, of each series that there is."""
+        return list(self._client.get(f"{_ALERTS}/rules/{quote(rule, safe='')}/values")["values"])
 
     def deliveries(self, limit: int = 100, before: int | None = None) -> dict[str, Any]:
         """Return the newest notices with what became of each, before a number if one is given."""

@@ -20,6 +20,28 @@ RULES = (
         hold=60,
     ),
     Rule(
+        name="NoticeUndelivered",
+        metric="headway_notice_wait_seconds",
+        comparison=">",
+        threshold=600,
+        form="time",
+        labels=("receiver",),
+        severity="page",
+        area="headway",
+        summary="receiver {receiver} has not taken a notice for {value}",
+        meaning="Somebody is to hear of an alert and does not. The notice is kept and tried every "
+        "five minutes; one that is refused is given up after a day.",
+        change="Raise it for a receiver that is known to be away for longer.",
+        look=("`headway alerts check` and `headway alerts log`: what the receiver answers.",),
+        act=(
+            "HTTP 401 or 403: put the right token where the alerts file says; no restart is "
+            "needed.",
+            "HTTP 400 or 404: correct the receiver in the alerts file and start the collector "
+            "again.",
+            "It cannot be reached: mend the way to it. What waits is then sent by itself.",
+        ),
+    ),
+    Rule(
         name="AgentSilent",
         metric="headway_silence_seconds",
         comparison=">",

@@ -321,6 +321,14 @@ METRICS: Mapping[str, Metric] = {
             "acknowledged then, and agents keep what they have.",
         ),
         Metric(
+            name="headway_notice_wait_seconds",
+            kind="gauge",
+            description="Age of the oldest notice of an alert that a receiver has not taken; 0 "
+            "where none waits.",
+            unit="seconds",
+            labels=("receiver",),
+        ),
+        Metric(
             name="headway_node_failures_total",
             kind="counter",
             description="Failures of the node: GPU faults that ask for a reset, a reboot or a "
@@ -386,6 +394,12 @@ METRICS: Mapping[str, Metric] = {
             kind="gauge",
             description="Steps between what the newest attempt resumed from and the newest "
             "checkpoint, copies in memory left out, that was claimed complete before it.",
+            labels=("run",),
+        ),
+        Metric(
+            name="headway_run_failed",
+            kind="gauge",
+            description="1 for a day after a run ended as failed, 0 while it has not ended.",
             labels=("run",),
         ),
         Metric(

@@ -116,3 +116,25 @@ def test_what_was_over_while_it_was_away_is_said_when_it_is_back(tmp_path: Path)
             time.sleep(0.05)
         assert in_alertmanager(address) == []
     world.book.close()
+
+
+def test_a_test_goes_to_alertmanager_which_alone_decides_who_is_told(
+    tmp_path: Path, receiver: AlertReceiver
+) -> None:
+    routes = site(
+        'default = "log"\ngroup_wait = 1\n[receivers.log]\nkind = "log"\n'
+        f'[receivers.hook]\nkind = "webhook"\nurl = "{receiver.address}/hook"\n'
+        '[[routes]]\nmatch = [\'team="llm"\']\nreceiver = "hook"'
+    )
+    with alertmanager(tmp_path, configuration(routes)) as address:
+        world = World(tmp_path, address)
+        (way,) = world.desk.test({"team": "llm"})
+        (told,) = receiver.bodies(1)
+        assert told["commonLabels"]["alertname"] == "HeadwayTest"
+        assert (way["receiver"], way["kind"]) == (address, "alertmanager")
+        assert world.desk.route({"team": "llm"}) == [way]
+        with pytest.raises(ValueError, match=r"amtool silence add --alertmanager\.url=http"):
+            world.desk.silence(['team="llm"'], "ada", "moving", None, world.now + 3600)
+    with pytest.raises(ValueError, match="cannot be reached: ConnectError"):
+        world.desk.test({"team": "llm"})
+    world.book.close()

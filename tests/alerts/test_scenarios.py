@@ -43,6 +43,7 @@ def restarts(*series: Series, fires: dict[Labels, tuple[tuple[int, int], ...]]) 
 
 
 LAYER: Labels = (("layer", "launcher"), ("run", "r"))
+HOOK: Labels = (("receiver", "hook"),)
 NODE: Labels = (("node", "n7"),)
 PLACED: Labels = (("node", "n7"), ("run", "r"))
 PHASE: Labels = (("phase", "checkpoint_save"), ("run", "r"), ("timeout", "heartbeat"))
@@ -134,6 +135,8 @@ SCENARIOS = (
     one("three left", "RestartBudgetLow", course((3, 40)), labels=LAYER),
     one("none left", "RestartBudgetExhausted", course((1, 8), (0, 8)), (8, 16), labels=LAYER),
     one("one left", "RestartBudgetExhausted", course((1, 40)), labels=LAYER),
+    one("it is given up", "RunFailed", course((0, 4), (1, 8)), (4, 12)),
+    one("it runs", "RunFailed", course((0, 40))),
     # hangs and recoveries
     one("silence reaches its limit", "RunHung", course((0.2, 8), (0.9, 8), (1.1, 8)), (16, 24)),
     one("a long checkpoint ends in time", "RunHung", course((0.2, 8), (0.95, 8), (0, 20))),
@@ -224,6 +227,14 @@ SCENARIOS = (
     # the pipeline
     one("commits fail", "StorageFailing", course((0, 4), (1, 12)), (8, 16), labels=()),
     one("one commit failed", "StorageFailing", course((1, 2), (0, 30)), labels=()),
+    one(
+        "a receiver refuses for a quarter of an hour",
+        "NoticeUndelivered",
+        course((0, 4), (300, 4), (900, 8), (0, 40)),
+        (8, 16 + KEPT),
+        labels=HOOK,
+    ),
+    one("a receiver is away for a minute", "NoticeUndelivered", course((60, 40)), labels=HOOK),
     one("nothing heard for six minutes", "AgentSilent", course((0, 4), (360, 8)), (4, 12)),
     one("nothing heard for a minute", "AgentSilent", course((60, 40))),
     one("a gap that stays", "IngestGap", course((1, 70)), (60, 70), labels=()),

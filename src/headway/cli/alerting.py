@@ -8,6 +8,7 @@ from headway.alerts.engine import Engine
 from headway.alerts.evaluation import Sample
 from headway.alerts.handover import Handover
 from headway.alerts.site import DEFAULT, Site, SiteError, site
+from headway.alerts.sounding import asked
 from headway.cli.refusal import Refusal
 from headway.collector.ingest import Busy
 from headway.collector.published import published
@@ -66,9 +67,11 @@ def desk(
 ) -> Desk:
     """Return alerting over what a collector publishes, by the collector's clock."""
 
+    wanted = asked(told.rules.values())
+
     def look() -> list[Sample] | None:
         try:
-            found = published(service)
+            found = published(service, wanted)
         except Busy:  # the ledgers are being rebuilt
             return None
         return [Sample(metric=name, labels=labels, value=value) for name, labels, value in found]

@@ -4,7 +4,7 @@ import argparse
 import json
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -118,13 +118,16 @@ def _explain(arguments: argparse.Namespace) -> int:
         if arguments.rule not in rules:
             raise Refusal(f"no rule {arguments.rule!r}", f"choose one of: {', '.join(rules)}")
         state = client.state()
-    met = [
-        one
-        for one in state["alerts"]
-        if one["rule"] == arguments.rule
-        and arguments.subject in (None, one["labels"].get("run"), one["labels"].get("node"))
-    ]
-    found = {"rule": rules[arguments.rule], "alerts": met}
+        values = client.values(arguments.rule)
+
+    def meant(one: Mapping[str, Any]) -> bool:
+        return arguments.subject in (None, one["labels"].get("run"), one["labels"].get("node"))
+
+    found = {
+        "rule": rules[arguments.rule],
+        "alerts": [one for one in state["alerts"] if one["rule"] == arguments.rule and meant(one)],
+        "values": [one for one in values if meant(one)],
+    }
     if arguments.json:
         print(json.dumps(found, sort_keys=True))
     else:
@@ -171,6 +174,8 @@ def _silence(arguments: argparse.Namespace) -> int:
             print(f"silence {arguments.end} is over")
             return 0
         until = _until(arguments)
+        if not arguments.matchers:
+            raise Refusal("a silence needs a matcher", """write for example 'run="llama-8b"'""")
         if not arguments.reason:
             raise Refusal("a silence needs a reason", "give it with --reason")
         made = client.silence(arguments.matchers, author, arguments.reason, until)

@@ -8,6 +8,8 @@ from headway.cli.tables import console_for, print_whole, table_of
 from headway.wording import counted, duration
 
 _SECOND = 10**9
+_MOST_VALUES = 10
+"""Series of which it is said that a condition does not hold."""
 
 
 def print_alerts(state: Mapping[str, Any], *, hidden: bool) -> None:
@@ -54,13 +56,24 @@ def print_explanation(found: Mapping[str, Any], subject: str | None) -> None:
     console = console_for(None)
     rule = found["rule"]
     console.print(f"{rule['rule']} ({rule['severity']}, {rule['area']})")
-    console.print(f"  fires when {rule['condition']} for {duration(rule['hold_s'] * _SECOND)},")
-    console.print(f"  and {duration(rule['keep_s'] * _SECOND)} longer than that")
+    held = f" for {duration(rule['hold_s'] * _SECOND)}" if rule["hold_s"] else ""
+    console.print(f"  fires when {rule['condition']}{held}")
+    if rule["keep_s"]:
+        console.print(f"  and stays for {duration(rule['keep_s'] * _SECOND)} after that")
     console.print(f"  {rule['meaning']}")
     console.print(f"  threshold: {rule['change']}")
-    if not found["alerts"]:
-        of = "of anything" if subject is None else f"of {subject}"
-        console.print(f"it does not fire {of}: the condition does not hold, or nothing live has it")
+    about = "" if subject is None else f" for {subject}"
+    if not found["values"] and not found["alerts"]:
+        console.print(
+            f"it does not fire{about}: nothing live is measured so"
+            + ("" if subject is None else "; is the name right, and has it ended?")
+        )
+    shown = [one for one in found["values"] if not one["holds"]]
+    for one in shown[:_MOST_VALUES]:
+        words = ", ".join(f"{name} {value}" for name, value in one["labels"].items())
+        console.print(f"it does not hold for {words or 'the collector'}: now {one['value']:g}")
+    if len(shown) > _MOST_VALUES:
+        console.print(f"nor for {counted(len(shown) - _MOST_VALUES, 'other')}")
     for one in found["alerts"]:
         about = one["labels"]["subject"]
         console.print(f"{one['state']} for {about}: now {one['value']:g}")
