@@ -101,7 +101,6 @@ def _source() -> dict[str, Any]:
         "label": "Prometheus",
         "type": "datasource",
         "query": "prometheus",
-        "current": {},
         "hide": 0,
         "regex": "",
         "refresh": 1,
@@ -124,19 +123,18 @@ def _address() -> dict[str, Any]:
 
 def _variable(one: Variable) -> dict[str, Any]:
     query = f"label_values({one.metric}, {one.label})"
+    every = {"allValue": ".*"} if one.multi else {}
     return {
         "name": one.name,
         "label": one.title,
         "type": "query",
         "datasource": dict(PROMETHEUS),
         "query": {"query": query, "refId": one.name},
-        "definition": query,
         "refresh": 2,
         "sort": 1,
         "multi": one.multi,
         "includeAll": one.multi,
-        "allValue": ".*" if one.multi else None,
-        "current": {},
+        **every,
         "hide": 0,
     }
 
@@ -148,20 +146,18 @@ def _annotations() -> list[Mapping[str, Any]]:
             "datasource": dict(PROMETHEUS),
             "enable": True,
             "iconColor": "#D55E00",
-            "expr": _INCIDENTS,
+            "target": {"refId": "Anno", "expr": _INCIDENTS, "interval": "60s"},
             "titleFormat": "{{run}}: {{cause}}",
             "textFormat": "Incident {{incident}}",
-            "step": "60s",
         },
         {
             "name": "Attempts",
             "datasource": dict(PROMETHEUS),
             "enable": True,
             "iconColor": "#0072B2",
-            "expr": _DEPLOYS,
+            "target": {"refId": "Anno", "expr": _DEPLOYS, "interval": "60s"},
             "titleFormat": "{{run}}: a new attempt",
             "textFormat": "It may run another revision or configuration: see the Run page.",
-            "step": "60s",
         },
     ]
 
@@ -172,5 +168,10 @@ def _link(board: Board) -> dict[str, Any]:
         "type": "link",
         "url": f"/d/{board.uid}?${{__url_time_range}}",
         "icon": "external link",
+        "tooltip": board.description,
         "targetBlank": False,
+        "tags": [],
+        "asDropdown": False,
+        "includeVars": False,
+        "keepTime": False,
     }

@@ -179,19 +179,43 @@ def _colours(panel: Panel) -> list[dict[str, Any]]:
 
 
 def _options(panel: Panel) -> dict[str, Any]:
-    reduce = {"values": False, "calcs": ["lastNotNull"], "fields": ""}
+    reduced = {
+        "reduceOptions": {"values": False, "calcs": ["lastNotNull"], "fields": ""},
+        "orientation": "horizontal" if panel.kind == "bargauge" else "auto",
+    }
+    legend = {"displayMode": "list", "placement": "bottom", "calcs": []}
     match panel.kind:
         case "timeseries":
             return {
-                "legend": {"displayMode": "list", "placement": "bottom", "showLegend": True},
+                "legend": {**legend, "showLegend": True},
                 "tooltip": {"mode": "multi", "sort": "desc"},
             }
         case "stat":
-            return {"reduceOptions": reduce, "graphMode": "area", "colorMode": "value"}
+            return {
+                **reduced,
+                "graphMode": "area",
+                "colorMode": "value",
+                "justifyMode": "auto",
+                "textMode": "auto",
+                "wideLayout": True,
+                "showPercentChange": False,
+                "percentChangeColorMode": "standard",
+            }
         case "bargauge":
-            return {"reduceOptions": reduce, "orientation": "horizontal", "displayMode": "basic"}
+            return {
+                **reduced,
+                "displayMode": "basic",
+                "valueMode": "color",
+                "namePlacement": "auto",
+                "showUnfilled": True,
+                "sizing": "auto",
+                "minVizWidth": 8,
+                "minVizHeight": 16,
+                "maxVizHeight": 300,
+                "legend": {**legend, "showLegend": False},
+            }
         case "table":
-            return {"showHeader": True, "cellHeight": "sm"}
+            return {"showHeader": True, "cellHeight": "sm", "frameIndex": 0}
 
 
 def _transformations(panel: Panel) -> Sequence[Mapping[str, Any]]:

@@ -37,7 +37,7 @@ TARGETS = [
     if "expr" in target
 ]
 TARGETS += [
-    (uid, annotation["name"], annotation["expr"])
+    (uid, annotation["name"], annotation["target"]["expr"])
     for uid, whole in OBJECTS.items()
     for annotation in whole["annotations"]["list"]
 ]
