@@ -116,6 +116,30 @@ def test_a_metric_of_another_name_shows_nothing(asked: Any) -> None:
     assert asked('headway_training_goodput_rato{run=~"$run", bound="low"}') == []
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("uid", "panel"), PANELS, ids=[f"{uid}: {panel['title']}" for uid, panel in PANELS]
+)
+def test_what_legends_and_links_name_is_a_label_of_what_is_shown(
+    asked: Any, uid: str, panel: dict[str, Any]
+) -> None:
+    linked = set(re.findall(r"__field\.labels\.(\w+)", json.dumps(panel["fieldConfig"])))
+    for target in panel["targets"]:
+        if "expr" in target:
+            named = linked | set(re.findall(r"{{\s*(\w+)\s*}}", target["legendFormat"]))
+            for series in asked(target["expr"]):
+                assert named <= set(series["metric"]), (uid, target["expr"])
+
+
+@pytest.mark.parametrize("uid", OBJECTS)
+def test_every_choice_is_of_a_label_that_a_published_metric_has(uid: str) -> None:
+    for variable in OBJECTS[uid]["templating"]["list"]:
+        if variable["type"] == "query":
+            found = re.fullmatch(r"label_values\((\w+), (\w+)\)", variable["query"]["query"])
+            assert found is not None
+            assert found[2] in METRICS[found[1]].labels
+
+
 @pytest.mark.parametrize(("board", "title", "query"), TARGETS)
 def test_every_metric_that_is_asked_for_is_published(board: str, title: str, query: str) -> None:
     assert metrics_of(query) <= set(METRICS), f"{title} of {board}"
