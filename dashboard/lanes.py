@@ -5,10 +5,14 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
+from headway.course.rank_lanes import LOSSES
+
 Interval = Mapping[str, Any]
 
 _MOST_BARS = 2_000
 _SLOTS = 1_500
+_MOST_SLIVERS = 100
+_LOSS_WEIGHT = 4
 
 
 def in_rows(attempts: Sequence[Mapping[str, Any]], intervals: Sequence[Interval]) -> list[Interval]:
@@ -56,13 +60,18 @@ def drawn(intervals: Sequence[Interval], most: int = _MOST_BARS) -> list[Interva
     """Return the intervals as few enough bars: touching equals joined, then one per time slot.
 
     With too many to see, each row is cut into slots narrower than a pixel, and a slot shows the
-    category that fills most of it. The numbers beside the picture come from the ledger.
+    category that fills most of it, where stalls, restarts and time down count four times. The
+    numbers beside the picture come from the ledger.
     """
     bars = _joined(intervals)
-    if len(bars) <= most:
-        return bars
+    if not bars:
+        return []
     first = min(one["start"] for one in bars)
     width = -(-(max(one["end"] for one in bars) - first) // _SLOTS)
+    # Each of them would be drawn a whole pixel wide, and many of them would hide the others.
+    slivers = sum(one["end"] - one["start"] < width for one in bars)
+    if len(bars) <= most and slivers <= _MOST_SLIVERS:
+        return bars
     filled: dict[tuple[str | None, int], dict[str, int]] = {}
     extents: dict[str | None, tuple[int, int]] = {}
     for one in bars:
@@ -72,7 +81,8 @@ def drawn(intervals: Sequence[Interval], most: int = _MOST_BARS) -> list[Interva
             begin = first + slot * width
             length = min(one["end"], begin + width) - max(one["start"], begin)
             times = filled.setdefault((one["attempt"], slot), {})
-            times[one["category"]] = times.get(one["category"], 0) + length
+            weight = _LOSS_WEIGHT if one["category"] in LOSSES else 1
+            times[one["category"]] = times.get(one["category"], 0) + weight * length
     return _joined(
         [
             {

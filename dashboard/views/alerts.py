@@ -17,6 +17,7 @@ _SECOND = 10**9
 _MOST_NOTICES = 100
 _UNDELIVERED = ("waiting", "refused", "given up")
 _SEVERITIES = ("page", "ticket", "info")
+_GRAVEST = (*_SEVERITIES, "none")
 _LENGTHS = {"1 hour": 1, "4 hours": 4, "1 day": 24, "1 week": 168}
 _Told = Mapping[str, Any]
 
@@ -94,7 +95,8 @@ def _stats(
             "Not delivered",
             count(len(stuck)),
             delta=f"of the newest {count(len(deliveries))} notices",
-            definition="Notices that wait for their receiver, that it refuses, or that were given up.",
+            definition="Notices that wait for their receiver, that it refuses, or that were "
+            "given up.",
             query=source.query("alerts/deliveries", limit=_MOST_NOTICES),
         )
 
@@ -114,8 +116,9 @@ def _firing(loud: Sequence[_Told], groups: Sequence[_Told]) -> None:
     for group in groups:
         of.setdefault(group["subject"], []).append(group)
     columns = ("Severity", "What", "Suspect and stake", "Because", "Since", "Told")
-    body = [_firing_row(one, of.get(one["labels"]["subject"], ())) for one in loud]
-    st.html(markup.table("Firing", columns, body, wide=(1, 2, 3)))
+    ordered = sorted(loud, key=lambda one: _GRAVEST.index(one["labels"]["severity"]))
+    body = [_firing_row(one, of.get(one["labels"]["subject"], ())) for one in ordered]
+    st.html(markup.table("Firing", columns, body, wide=(1, 2, 3), stacked=True))
 
 
 def told(groups: Sequence[_Told]) -> str:
@@ -169,7 +172,7 @@ def _waiting(pending: Sequence[_Told]) -> None:
         for one in pending
     ]
     columns = ("Rule", "About", "Because", "Fires at")
-    st.html(markup.table("Pending", columns, body, wide=(2,)))
+    st.html(markup.table("Pending", columns, body, wide=(2,), stacked=True))
 
 
 def _quiet(hidden: Sequence[_Told], silences: Sequence[_Told]) -> None:
@@ -201,7 +204,7 @@ def _quiet(hidden: Sequence[_Told], silences: Sequence[_Told]) -> None:
             for one in active
         ]
         columns = ("#No.", "Alerts", "Owner", "Reason", "Until")
-        st.html(markup.table("Silences", columns, rows, wide=(1, 3)))
+        st.html(markup.table("Silences", columns, rows, wide=(1, 3), stacked=True))
 
 
 def _log(deliveries: Sequence[_Told]) -> None:
@@ -227,7 +230,7 @@ def _log(deliveries: Sequence[_Told]) -> None:
         for one in deliveries
     ]
     columns = ("Time", "Receiver", "What", "State", "#Tries", "Answer")
-    st.html(markup.table("Delivery log", columns, body, wide=(2, 5)))
+    st.html(markup.table("Delivery log", columns, body, wide=(2, 5), stacked=True))
 
 
 def _route_preview() -> None:
@@ -239,10 +242,10 @@ def _route_preview() -> None:
     )
     with st.container(horizontal=True, vertical_alignment="bottom"):
         severity = st.selectbox(
-            "Severity", _SEVERITIES, key="severity", bind="query-params", width=160
+            "Severity", _SEVERITIES, key="severity", bind="query-params", width=110
         )
-        team = st.text_input("Team", key="alert_team", bind="query-params", width=200)
-        cluster = st.text_input("Cluster", key="alert_cluster", bind="query-params", width=200)
+        team = st.text_input("Team", key="alert_team", bind="query-params", width=110)
+        cluster = st.text_input("Cluster", key="alert_cluster", bind="query-params", width=110)
     labels = {"severity": severity, "team": team or "", "cluster": cluster or ""}
     given = {name: value for name, value in labels.items() if value}
     for way in AlertClient(source.client()).route(given):
@@ -335,4 +338,5 @@ def _rules() -> None:
         for one in source.answer("alerts/rules")["rules"]
     ]
     columns = ("Rule", "Fires when", "For", "Severity", "What it means")
-    st.html(markup.table("Rules", columns, body, wide=(1, 4)))
+    with st.expander(f"All {counted(len(body), 'rule')}"):
+        st.html(markup.table("Rules", columns, body, wide=(1, 4), stacked=True))

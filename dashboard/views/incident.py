@@ -23,7 +23,7 @@ from headway.wording import (
 )
 
 _INCIDENT = "incident"
-_MOST_SIMILAR = 10
+_MOST_SIMILAR = 6
 _MOST_NOTICES = 1_000
 _MOST_SHOWN = 50
 _Told = Mapping[str, Any]

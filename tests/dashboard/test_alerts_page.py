@@ -67,8 +67,9 @@ def test_what_fires_is_shown_with_its_reason(collector: Running) -> None:
     assert numbers["Firing"] == str(len(firing))
     assert numbers["Hidden"] == "0"
     words = text(at)
-    assert "RunHung: run llama-1 has completed no step and no phase for 3.0 times" in words
-    assert "headway_progress_silence_ratio >= 1.0, now 3" in words
+    hung = next(one for one in state["alerts"] if one["rule"] == "RunHung")
+    assert f"RunHung: {hung['annotations']['summary']}" in words
+    assert f"{hung['condition']}, now {hung['value']:.4g}" in words
     assert "Nobody was told of anything yet." in words
 
 

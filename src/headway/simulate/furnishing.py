@@ -16,6 +16,7 @@ from headway.events import (
     GpuXid,
     Note,
     RankDevice,
+    RecorderCost,
     RestartBudget,
     RunConfigured,
     StepsSummary,
@@ -77,8 +78,10 @@ def furnished(
                 replace(envelope, event=told)
                 for told in _at_begin(event, envelope, furniture, left, len(attempts))
             ]
+            found.append(replace(envelope, event=RecorderCost(step=_cost(len(found)))))
             if len(attempts) == _FULL_AT:
-                found.append(replace(envelope, event=Dropped(count=17, reason="queue full")))
+                dropped = Dropped(count=1 + len(found) % 41, reason="queue full")
+                found.append(replace(envelope, event=dropped))
             if notes and len(attempts) > 1:
                 author, text = notes.pop()
                 note = replace(
@@ -89,6 +92,11 @@ def furnished(
                 )
                 found.append(note)
     return _numbered(found), faults
+
+
+def _cost(number: int) -> int:
+    """Return what a recorder took of a step, ns: about a microsecond, now and then much more."""
+    return 820 + number * 7919 % 400 + (3_600 if number % 11 == 0 else 0)
 
 
 def _moved(envelope: Envelope, furniture: Furniture) -> Envelope:

@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Sequence
 from random import Random
 
-from headway.events import Clock, Envelope, Event, GpuPresent, GpuSample, GpuXid, Health
+from headway.events import AgentCost, Clock, Envelope, Event, GpuPresent, GpuSample, GpuXid, Health
 from headway.gpu_faults.policy import classified
 from headway.simulate.plan import HOUR, MINUTE, SECOND
 
@@ -107,7 +107,16 @@ def _said_of_itself(
         (now - 90 * SECOND, node, Clock(offset=offset, error=400_000)),
         (now - 80 * SECOND, node, gpu),
         (now - 70 * SECOND, node, log),
+        (now - 60 * SECOND, node, _agent(node)),
     ]
+
+
+def _agent(node: str) -> AgentCost:
+    """Return what the node's agent takes: a little more of a core on some than on others."""
+    share = int(device(node, 0)[4:8], 16)
+    return AgentCost(
+        cpu=0.003 + share % 61 / 10_000, memory=(52 + share % 17) * 2**20, version="0.1.0"
+    )
 
 
 def _present(node: str) -> list[GpuPresent]:
