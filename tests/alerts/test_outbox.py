@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from headway.alerts.desk import Desk
 from headway.alerts.engine import GIVEN_UP, Engine
 from headway.alerts.evaluation import Sample
 from headway.alerts.notices import Notice
@@ -263,3 +264,19 @@ def test_a_book_that_cannot_be_written_keeps_no_page_from_people(tmp_path: Path)
     assert sent == [("firing", "page"), ("resolved", "page")]
     engine.stop()
     book.close()
+
+
+def test_who_refuses_is_said_with_the_answer_and_for_how_long(world: World) -> None:
+    desk = Desk(world.engine, world.book, DEFAULT, lambda: world.now)
+    assert desk.state()["undelivered"] == []
+    assert desk.waits() == {"log": 0.0}
+    world.answers = [REFUSED, AWAY]
+    world.post("a", "firing")
+    world.post("b", "firing")
+    world.deliver()
+    world.now += 720
+    (told,) = desk.state()["undelivered"]
+    assert told["words"] == (
+        "receiver log refuses 2 notices for 12 min 0 s: HTTP 401: no such token"
+    )
+    assert desk.waits() == {"log": 720.0}
