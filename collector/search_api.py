@@ -1,8 +1,9 @@
 """Search over HTTP: what was noted, seen and configured, and what followed a change of settings."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from http import HTTPMethod
+from itertools import islice
 from typing import Annotated, Any
 
 from headway.collector import schemas
@@ -64,21 +65,31 @@ def search(service: Service, asked: Wanted) -> Answer:
         )
         if (not asked.kind or one.kind in asked.kind) and (run is None or one.run == run)
     ]
-    hits = found(documents, question, asked.limit)
-    return Answer(
-        content=lambda: {
-            "searched": len(documents),
-            "found": [_hit(service, snapshots, hit) for hit in hits],
-        }
-    )
+    told = [*islice(_told(service, snapshots, found(documents, question)), asked.limit)]
+    return Answer(content=lambda: {"searched": len(documents), "found": told})
 
 
-def _hit(service: Service, snapshots: Mapping[str, Snapshot], hit: Hit) -> dict[str, Any]:
+def _told(
+    service: Service, snapshots: Mapping[str, Snapshot], hits: Sequence[Hit]
+) -> Iterator[dict[str, Any]]:
+    """Yield what was found; of runs that merely began with the same setting, the newest."""
+    alike: set[str] = set()
+    for hit in hits:
+        one = hit.document
+        snapshot = snapshots.get(one.run or "")
+        followed = None
+        if one.kind == "configuration" and snapshot is not None:
+            followed = _followed(service, snapshot, one.subject)
+            if followed is None and hit.line in alike:
+                continue
+            alike.add(hit.line)
+        yield _object(hit, snapshot, followed)
+
+
+def _object(
+    hit: Hit, snapshot: Snapshot | None, followed: Mapping[str, Any] | None
+) -> dict[str, Any]:
     one = hit.document
-    snapshot = snapshots.get(one.run or "")
-    followed = None
-    if one.kind == "configuration" and snapshot is not None:
-        followed = _followed(service, snapshot, one.subject)
     return {
         "kind": one.kind,
         "run": one.run,

@@ -12,7 +12,7 @@ from headway.collector.fleet_shares import FleetShares
 from headway.collector.remarks import Remark
 from headway.collector.results import Result
 from headway.collector.run_ledger import Snapshot
-from headway.course.periods import Period, change_words, setting_words
+from headway.course.periods import Period, change_words, setting_name, setting_words
 from headway.search import Document, document
 from headway.wording import plain, remark
 
@@ -95,18 +95,13 @@ def _configurations(snapshot: Snapshot, known: Sequence[Period]) -> Iterator[Doc
     for place, one in enumerate(known):
         name = f"{snapshot.report['run_name']}, attempt {one.attempts.start}"
         if place:
-            changes = [change_words(change) for change in one.changes]
-            title = f"{name}: {'; '.join(changes)}"
+            names = (setting_name((change.field, change.name)) for change in one.changes)
+            title = f"{name} changed {', '.join(names)}"
+            lines = [change_words(change) for change in one.changes]
         else:
-            changes = [setting_words(key, value) for key, value in one.settings.items()]
-            title = f"{name}: the first configuration"
-        if changes:
+            title = f"{name}, the first configuration"
+            lines = [setting_words(key, value) for key, value in one.settings.items()]
+        if lines:
             yield document(
-                "configuration",
-                snapshot.run,
-                "configuration",
-                one.attempt,
-                one.start,
-                title,
-                changes,
+                "configuration", snapshot.run, "configuration", one.attempt, one.start, title, lines
             )

@@ -114,7 +114,7 @@ def question_of(text: str) -> Question:
     return Question(words=tuple(map(_stem, chosen[:MOST_WORDS])), phrases=phrases)
 
 
-def found(documents: Sequence[Document], question: Question, limit: int) -> list[Hit]:
+def found(documents: Sequence[Document], question: Question) -> list[Hit]:
     """Return the documents that answer best, the newest first among equals."""
     left = [
         one for one in documents if all(f"{each} " in f"{one.terms} " for each in question.phrases)
@@ -139,7 +139,7 @@ def found(documents: Sequence[Document], question: Question, limit: int) -> list
             if score > 0 and score >= best * _WORTH_SHOWING
         ]
     hits.sort(key=lambda hit: (-hit.score, -hit.document.time, hit.document.subject))
-    return hits[:limit]
+    return hits
 
 
 def _places(one: Document, word: str) -> int:
@@ -158,7 +158,7 @@ def _stem(word: str) -> str:
 
 
 def _line(one: Document, question: Question) -> str:
-    """Return the line that holds most of what is looked for, the title where none holds more."""
+    """Return the line that holds most of what is looked for, the title where none holds as much."""
 
     def held(line: str) -> int:
         terms = terms_of(line)
@@ -166,4 +166,4 @@ def _line(one: Document, question: Question) -> str:
             phrase in terms for phrase in question.phrases
         )
 
-    return max((one.title, *one.lines), key=held)
+    return max((*one.lines, one.title), key=held)

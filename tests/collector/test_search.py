@@ -57,7 +57,8 @@ def test_what_followed_a_change_of_a_setting_is_told(collector: Running) -> None
     found = collector.client.search(asked)["found"]
     first = found[0]
     assert (first["kind"], first["run"], first["attempt"]) == ("configuration", "llama-1", 2)
-    assert first["title"].endswith("timeouts.heartbeat from 1 min 0 s to 30 s")
+    assert first["title"] == "llama, attempt 2 changed timeouts.heartbeat"
+    assert first["line"] == "timeouts.heartbeat from 1 min 0 s to 30 s"
     followed = first["followed"]
     assert (followed["start"], followed["end"]) == (at(110), at(300))
     assert (followed["attempts"], followed["incidents"]) == (2, 1)

@@ -11,8 +11,8 @@ def doc(title: str, *lines: str, time: int = 0) -> Document:
     return document("note", None, "run", title, time, title, lines)
 
 
-def titles(documents: list[Document], asked: str, limit: int = 10) -> list[str]:
-    return [hit.document.title for hit in found(documents, question_of(asked), limit)]
+def titles(documents: list[Document], asked: str) -> list[str]:
+    return [hit.document.title for hit in found(documents, question_of(asked))]
 
 
 @pytest.mark.parametrize(
@@ -76,8 +76,8 @@ def test_rare_words_weigh_more_and_titles_twice() -> None:
 
 def test_the_newest_of_equals_comes_first() -> None:
     known = [doc("timeout", str(time), time=time) for time in (5, 9, 7)]
-    hits = found(known, question_of("timeout"), 2)
-    assert [hit.document.time for hit in hits] == [9, 7]
+    hits = found(known, question_of("timeout"))
+    assert [hit.document.time for hit in hits] == [9, 7, 5]
 
 
 def test_what_stands_in_quotes_must_be_there_as_it_is() -> None:
@@ -88,7 +88,7 @@ def test_what_stands_in_quotes_must_be_there_as_it_is() -> None:
 
 def test_the_line_that_says_most_is_shown() -> None:
     known = doc("rank 3 died", "exit code 1", "NCCL watchdog timeout on rank 3", "peers left")
-    (hit,) = found([known], question_of("watchdog timeout"), 1)
+    (hit,) = found([known], question_of("watchdog timeout"))
     assert hit.line == "NCCL watchdog timeout on rank 3"
 
 
@@ -100,7 +100,7 @@ def test_very_long_texts_are_cut_and_every_text_can_be_asked() -> None:
         text = "".join(chr(draw.randrange(1, 0xD7FF)) for _ in range(draw.randrange(40)))
         question = question_of(text)
         if not question.is_empty:
-            found([doc(text)], question, 1)
+            found([doc(text)], question)
 
 
 @pytest.mark.parametrize("seed", range(20))
