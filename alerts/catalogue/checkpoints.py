@@ -13,14 +13,30 @@ RULES = (
         severity="page",
         area="training",
         summary="run {run} resumed {value} steps below its newest checkpoint",
-        meaning="A checkpoint that was claimed complete was not used: it could not be read, or it "
-        "was not found. Without this the run silently trains the same steps again.",
+        meaning="A checkpoint that was claimed complete was not used, and nobody says that it "
+        "could not be read: it was not found. The run silently trains the same steps again.",
         change="Raise it where checkpoints of a faster tier may be lost, to their interval.",
-        look=("The Run page: checkpoints with their states; revoked ones failed to load.",),
+        look=("The Run page: checkpoints with their states, and the paths of both attempts.",),
         act=(
-            "Not found: stop the run and correct its path before it overwrites anything.",
-            "Unreadable: keep it for its owner, and check the storage.",
+            "Stop the run and correct its path before it overwrites anything.",
+            "Another path on purpose: silence it for this run.",
         ),
+    ),
+    Rule(
+        name="CheckpointUnreadable",
+        metric="headway_unreadable_checkpoints",
+        comparison=">",
+        threshold=0,
+        form="count",
+        labels=("run",),
+        severity="ticket",
+        area="infrastructure",
+        summary="checkpoints of run {run} from the last day that could not be read: {value}",
+        meaning="The run went on from an older one, and lost what lay between. What is claimed "
+        "complete and is not will be missed again.",
+        change="Leave it at 0.",
+        look=("The Run page: checkpoints with their states; revoked ones failed to load.",),
+        act=("Keep it for its owner, and check the storage and what closes the files.",),
     ),
     Rule(
         name="CheckpointStale",

@@ -10,10 +10,12 @@ RULES = (
         threshold=0,
         form="count",
         labels=("run", "node"),
-        severity="page",
+        severity="ticket",
         area="infrastructure",
         summary="{value} GPU faults on node {node} of run {run} ask for a reset or worse",
-        meaning="The GPU will not serve the run again before somebody acts, whatever restarts.",
+        meaning="The GPU needs service before it can be relied on. A run that trains again wakes "
+        "nobody; of one that does not PersistentFault, RestartLoop or NotRecovered tell, with the "
+        "node beside it.",
         change="Leave it at 0, and say by a policy file which faults your site takes lightly.",
         look=(
             "`headway nodes NODE`: the GPU, its faults with their meaning, and how often before.",
@@ -23,13 +25,8 @@ RULES = (
             "Let the run restart without it.",
         ),
         inhibits=(
-            "RestartLoop",
-            "PersistentFault",
-            "RunHung",
-            "NotRecovered",
             "TrainingGoodputLow",
             "InfrastructureGoodputLow",
-            "GoodputBurnFast",
             "GoodputBurnSlow",
         ),
     ),

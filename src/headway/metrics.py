@@ -390,10 +390,25 @@ METRICS: Mapping[str, Metric] = {
             labels=("run", "layer"),
         ),
         Metric(
+            name="headway_last_restarts_left",
+            kind="gauge",
+            description="Restarts left to the outermost layer that tells its own: after them no "
+            "layer starts the run again.",
+            labels=("run", "layer"),
+        ),
+        Metric(
             name="headway_steps_below_newest_checkpoint",
             kind="gauge",
             description="Steps between what the newest attempt resumed from and the newest "
-            "checkpoint, copies in memory left out, that was claimed complete before it.",
+            "checkpoint that was claimed complete before it, without those in memory and those "
+            "that proved unreadable.",
+            labels=("run",),
+        ),
+        Metric(
+            name="headway_unreadable_checkpoints",
+            kind="gauge",
+            description="Checkpoints, saved in the last day and claimed complete, that could not "
+            "be loaded.",
             labels=("run",),
         ),
         Metric(
@@ -412,22 +427,26 @@ METRICS: Mapping[str, Metric] = {
         Metric(
             name="headway_recovery_time_ratio",
             kind="gauge",
-            description="Time without recovery of the open incident, over the time in which 95 % "
-            "of the run's recoveries were done, 10 min at least; 0 without one.",
+            description="Time without recovery of the open incident, over what the run usually "
+            "takes: the 95th percentile of its recoveries, of fewer than 20 at most thrice their "
+            "median; its first start or 10 min at least, an hour at most. 0 without one, and while "
+            "a run that was told to stop waits for machines.",
             labels=("run",),
         ),
         Metric(
             name="headway_progress_silence_ratio",
             kind="gauge",
-            description="Time since the run last completed a step or a phase, over 5 times its "
-            "99th percentile of steps, 10 min at least; in an open phase over twice its longest, "
-            "or 30 min for its first. 0 while it is known to recover.",
+            description="Time since the run last completed a step or a phase, over the longest "
+            "of: 15 min, 5 times its 99th percentile of steps, 1.5 times its shortest configured "
+            "watchdog, twice the longest of an open phase, or 30 min for its first. 0 while it is "
+            "known to recover.",
             labels=("run",),
         ),
         Metric(
             name="headway_phase_timeout_ratio",
             kind="gauge",
-            description="Longest time that a phase took, over the timeout that guards it.",
+            description="Longest time that a phase begun in the last day took, over the timeout "
+            "that guards it; of each attempt only its longest counts.",
             labels=("run", "phase", "timeout"),
         ),
         Metric(
@@ -440,8 +459,8 @@ METRICS: Mapping[str, Metric] = {
         Metric(
             name="headway_checkpoint_interval_ratio",
             kind="gauge",
-            description="Age of the newest durable checkpoint, or of the run without one, over "
-            "the usual time between two; 0 after the run's end.",
+            description="Time that the newest attempt has trained without a new durable "
+            "checkpoint, over the usual time between two; 0 while it does not train.",
             labels=("run",),
         ),
         Metric(
@@ -466,21 +485,25 @@ METRICS: Mapping[str, Metric] = {
         Metric(
             name="headway_window_goodput_gap_ratio",
             kind="gauge",
-            description="Infrastructure goodput minus training goodput of the newest window: "
-            "machines that are up and make no progress.",
+            description="Infrastructure goodput minus training goodput of the newest window, or "
+            "of its newest quarter if that is less: machines that are up and make no progress. "
+            "Waiting for machines after an announced stop is left out.",
             labels=("run", "window"),
         ),
         Metric(
             name="headway_window_infrastructure_loss_ratio",
             kind="gauge",
-            description="1 minus the infrastructure goodput of the newest window.",
+            description="1 minus the infrastructure goodput of the newest window, or of its "
+            "newest quarter if that is less; waiting for machines after an announced stop is left "
+            "out.",
             labels=("run", "window"),
         ),
         Metric(
             name="headway_goodput_burn_ratio",
             kind="gauge",
-            description="1 minus the training goodput of the newest window, over what the run's "
-            "target allows.",
+            description="1 minus the training goodput of the newest window, or of its newest "
+            "quarter if that is less, over what the run's target allows; waiting for machines "
+            "after an announced stop is left out.",
             labels=("run", "window"),
         ),
         Metric(

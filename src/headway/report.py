@@ -60,7 +60,6 @@ def report(ledger: Ledger) -> dict[str, Any]:
         "run_name": ledger.book.run_name or ledger.run,
         "as_of": ledger.as_of,
         "start": ledger.start,
-        "end": ledger.end,
         "provisional": ledger.provisional,
         "state": ledger.state,
         "last_event": ledger.heard,
@@ -99,22 +98,30 @@ def report(ledger: Ledger) -> dict[str, Any]:
         ],
         "steps": asdict(ledger.steps),
         "checkpoint": _freshness(ledger),
-        "checkpoint_writing": checkpoint_writing(ledger),
         "steps_at_risk": ledger.steps_at_risk,
-        "dropped_events": ledger.book.num_dropped,
         "problems": [asdict(problem) for problem in [*ledger.problems, *_clock_problems(ledger)]],
         "flags": list(ledger.flags),
         "attempt_list": [_values(attempt) for attempt in ledger.attempts],
-        "incidents": [_incident(incident, ledger) for incident in known],
         "gpu_losses": [_gpu_loss(loss) for loss in gpu_losses(ledger, known)],
         "recovery": recovery(known),
         "loops": [asdict(loop) for loop in loops(ledger)],
-        "attempts_without_durable_step": attempts_without_durable_step(ledger),
-        "stragglers": [_straggler(straggler) for straggler in stragglers(ledger)],
         "longest_phases": [_guarded(one) for one in longest_phases(ledger)],
         "checkpoints": [_values(checkpoint) for checkpoint in ledger.checkpoints],
         "labels": dict(configured.labels or {}) if configured else {},
         "links": dict(configured.links or {}) if configured else {},
+        **watched(ledger, known),
+    }
+
+
+def watched(ledger: Ledger, known: Sequence[Incident]) -> dict[str, Any]:
+    """Return the part of the report that alerts look at; `known` are the ledger's incidents."""
+    return {
+        "end": ledger.end,
+        "dropped_events": ledger.book.num_dropped,
+        "checkpoint_writing": checkpoint_writing(ledger),
+        "incidents": [_incident(incident, ledger) for incident in known],
+        "attempts_without_durable_step": attempts_without_durable_step(ledger),
+        "stragglers": [_straggler(straggler) for straggler in stragglers(ledger)],
     }
 
 

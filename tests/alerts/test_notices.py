@@ -93,11 +93,11 @@ def test_a_layer_without_restarts_hides_that_it_had_few_and_nothing_of_another_l
 
 def test_a_clock_that_was_ahead_delays_no_notice_once_it_is_right() -> None:
     desk, ahead = Desk(SITE), 86_400.0
-    page, more = told("RestartLoop", "page"), told("PersistentFault", "page")
+    page, more = told("RestartLoop", "page"), told("RunHung", "page")
     desk.see(ahead, page)
     desk.see(ahead + 3, page)
     assert desk.see(0, page, more) == []
-    assert desk.see(60, page, more) == [("hook", "firing", ["PersistentFault", "RestartLoop"])]
+    assert desk.see(60, page, more) == [("hook", "firing", ["RestartLoop", "RunHung"])]
 
 
 def test_a_clock_that_was_ahead_keeps_no_alert_pending_or_firing_once_it_is_right() -> None:

@@ -156,6 +156,8 @@ SCENARIOS = (
         (4, 12),
     ),
     one("a start from the newest", "ResumedBelowNewestCheckpoint", course((0, 40))),
+    one("a checkpoint is torn", "CheckpointUnreadable", course((0, 4), (1, 8)), (4, 12)),
+    one("every checkpoint is read", "CheckpointUnreadable", course((0, 40))),
     one("no save for three intervals", "CheckpointStale", course((1, 4), (3, 20)), (12, 24)),
     one("one late save", "CheckpointStale", course((1, 4), (2.5, 7), (0.1, 30))),
     one("writes fill the interval", "CheckpointWriteSlow", course((0.95, 20)), (8, 20)),

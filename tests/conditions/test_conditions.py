@@ -39,7 +39,7 @@ def test_a_healthy_run_has_nothing_to_tell():
     assert found["headway_suspected_false_alarms",] == 0
     assert found["headway_steps_below_newest_checkpoint",] == 0
     assert found["headway_live_dropped_events",] == 0
-    assert found["headway_progress_silence_ratio",] == pytest.approx(1 / 600)
+    assert found["headway_progress_silence_ratio",] == pytest.approx(1 / 900)
     assert found["headway_checkpoint_interval_ratio",] == pytest.approx(98 / 100)
 
 
@@ -79,6 +79,14 @@ def test_a_layer_without_any_restarts_by_its_settings_has_used_none_up():
     assert (
         told(HEALTHY + "1 budget launcher 0 limit=3", 301)["headway_restarts_left", "launcher"] == 0
     )
+
+
+def test_the_last_restarts_are_those_of_the_outermost_layer_that_tells_of_its_own():
+    told_of = HEALTHY + "1 budget launcher 7 limit=9\n1 budget in_process 0 limit=5"
+    found = told(told_of, 301)
+    assert found["headway_restarts_left", "in_process"] == 0
+    assert found["headway_last_restarts_left", "launcher"] == 7
+    assert ("headway_last_restarts_left", "in_process") not in found
 
 
 def test_an_outer_layer_that_starts_the_run_again_gives_the_inner_ones_new_restarts():
@@ -124,7 +132,13 @@ def test_what_is_usual_for_checkpoints_is_what_the_newest_attempt_does():
     found = told(CHANGED, 4221)
     assert found["headway_checkpoint_interval_ratio",] == pytest.approx(901 / 1000, abs=0.01)
     before = told(CHANGED, 402)
-    assert before["headway_checkpoint_interval_ratio",] == pytest.approx(0.99, abs=0.01)
+    assert before["headway_checkpoint_interval_ratio",] == pytest.approx(0.9, abs=0.01)
+
+
+def test_the_age_of_a_checkpoint_counts_while_the_newest_attempt_trains():
+    assert told(CHANGED, 311)["headway_checkpoint_interval_ratio",] == 0, "it starts"
+    assert told(CHANGED, 362)["headway_checkpoint_interval_ratio",] == pytest.approx(0.5, abs=0.01)
+    assert told(CHANGED + "4221 exit signal=9", 9000)["headway_checkpoint_interval_ratio",] == 0
 
 
 TORN = """
@@ -146,14 +160,24 @@ TORN = """
 """
 
 
+OVERLOOKED = TORN.replace("841-849   load_failed c700\n", "")
+
+
 def test_a_state_below_the_newest_claimed_checkpoint_tells_until_it_is_passed():
-    assert told(TORN, 901)["headway_steps_below_newest_checkpoint",] == 300
-    passed = TORN + "900-1300 steps 441-841"
+    assert told(OVERLOOKED, 901)["headway_steps_below_newest_checkpoint",] == 300
+    passed = OVERLOOKED + "900-1300 steps 441-841"
     assert told(passed, 1301)["headway_steps_below_newest_checkpoint",] == 0
 
 
+def test_a_checkpoint_that_could_not_be_read_was_not_overlooked():
+    found = told(TORN, 901)
+    assert found["headway_steps_below_newest_checkpoint",] == 0
+    assert found["headway_unreadable_checkpoints",] == 1
+    assert told(OVERLOOKED, 901)["headway_unreadable_checkpoints",] == 0
+
+
 def test_a_copy_in_memory_that_went_with_its_node_is_no_checkpoint_that_was_passed_over():
-    lost = TORN.replace("finalized c700", "finalized c700 tier=memory")
+    lost = OVERLOOKED.replace("finalized c700", "finalized c700 tier=memory")
     assert told(lost, 901)["headway_steps_below_newest_checkpoint",] == 0
 
 
@@ -161,9 +185,15 @@ def test_a_normal_rollback_is_not_below_the_newest_checkpoint():
     assert told(LOOP, 96)["headway_steps_below_newest_checkpoint",] == 0
 
 
-@pytest.mark.parametrize(("until", "ratio"), [(600, 0.5), (900, 1.0), (1500, 2.0)])
+@pytest.mark.parametrize(("until", "ratio"), [(750, 0.5), (1200, 1.0), (2100, 2.0)])
 def test_silence_is_measured_from_the_last_completion(until, ratio):
     assert told(HEALTHY, until)["headway_progress_silence_ratio",] == pytest.approx(ratio)
+
+
+def test_a_hang_is_left_to_a_watchdog_for_half_as_long_again_as_it_takes():
+    watched = HEALTHY + "1 configured timeouts=process_group:1200,launcher.section_timeout.setup:5"
+    found = told(watched, 300 + 1800)
+    assert found["headway_progress_silence_ratio",] == pytest.approx(1)
 
 
 @pytest.mark.parametrize(
@@ -172,8 +202,8 @@ def test_silence_is_measured_from_the_last_completion(until, ratio):
         ("300 phase evaluation", 1200, 0.5),
         ("300 phase evaluation", 2100, 1.0),
         ("300-1500 phase evaluation\n1500 phase evaluation", 2700, 0.5),
-        ("300-320 phase checkpoint_save\n320 phase checkpoint_save", 920, 1.0),
-        ("300 phase step", 900, 1.0),
+        ("300-320 phase checkpoint_save\n320 phase checkpoint_save", 1220, 1.0),
+        ("300 phase step", 1200, 1.0),
     ],
     ids=["first, at work", "first, hung", "as long as before", "hung save", "hung step"],
 )
@@ -184,7 +214,7 @@ def test_a_phase_that_says_so_may_take_twice_as_long_as_it_ever_did(phases, unti
 
 def test_a_phase_that_the_next_step_closed_gives_no_more_time():
     text = HEALTHY + "300 phase evaluation\n310-400 steps 296-385"
-    assert told(text, 1000)["headway_progress_silence_ratio",] == pytest.approx(1, abs=0.01)
+    assert told(text, 1300)["headway_progress_silence_ratio",] == pytest.approx(1, abs=0.01)
 
 
 def test_a_run_that_recovers_is_not_silent():
@@ -206,17 +236,89 @@ HOURS = """
 
 
 def test_the_newest_hour_is_judged_by_what_its_time_became():
-    found = told(HOURS, 7200)
-    # 1799 of 3600 s were rolled back, 100 s stalled or restarting
-    assert found["headway_window_goodput_gap_ratio", "1h"] == pytest.approx(1800 / 3600, abs=0.01)
+    found = told(HOURS, 5900)
+    # of the hour 1800 s were rolled back and 100 stalled or restarting, of its last quarter 400
+    # and 100
+    gap = found["headway_window_goodput_gap_ratio", "1h"]
+    assert gap == pytest.approx(400 / 900, abs=0.01)
     lost = found["headway_window_infrastructure_loss_ratio", "1h"]
     assert lost == pytest.approx(100 / 3600, abs=0.002)
     burn = found["headway_goodput_burn_ratio", "1h"]
     assert burn == pytest.approx((1900 / 3600) / 0.1, abs=0.1)
-    assert told(HOURS, 7200, target=0.5)["headway_goodput_burn_ratio", "1h"] == pytest.approx(
+    assert told(HOURS, 5900, target=0.5)["headway_goodput_burn_ratio", "1h"] == pytest.approx(
         burn / 5
     )
     assert ("headway_goodput_burn_ratio", "24h") not in found, "younger than half a day"
+
+
+def test_an_hour_that_was_lost_is_past_once_its_newest_quarter_is_good():
+    found = told(HOURS, 7200)
+    assert found["headway_window_goodput_gap_ratio", "1h"] == pytest.approx(0, abs=0.01)
+    assert found["headway_goodput_burn_ratio", "1h"] == pytest.approx(0, abs=0.01)
+
+
+STOPPED = """
+0          allocation 4
+0          attempt A launcher world=1
+0-3600     steps 1-3600
+3600       scheduled c1
+3601       finalized c1
+3601-5400  steps 3601-5399
+5400       stop preemption
+5401       scheduled c2
+5402       finalized c2
+5410       exit code=0
+"""
+
+
+def test_waiting_for_machines_after_an_announced_stop_is_nobodys_loss():
+    waits = told(STOPPED, 9000)
+    assert waits["headway_recovery_time_ratio",] == 0
+    assert ("headway_goodput_burn_ratio", "1h") not in waits, "nothing of it is left to judge"
+    starts = "\n9000 attempt B scheduler world=1\n"
+    assert told(STOPPED + starts, 9300)["headway_recovery_time_ratio",] == pytest.approx(0.5)
+    lost = STOPPED.replace("5400       stop preemption\n", "").replace("code=0", "signal=9")
+    assert told(lost, 9000)["headway_recovery_time_ratio",] > 5
+    assert told(lost, 9000)["headway_goodput_burn_ratio", "1h"] == pytest.approx(10)
+
+
+def outages(*lengths):
+    """Return a run that was down for each of these times in seconds, and is down again."""
+    lines = ["0 allocation 4", "0 attempt A0 launcher world=1", "0-90 steps 1-90"]
+    time = 100
+    for number, length in enumerate(lengths, start=1):
+        lines += [
+            f"{time} exit signal=9",
+            f"{time + length - 2} attempt A{number} launcher world=1",
+            f"{time + length - 1} resumed {90 * (number - 1)}",
+            f"{time + length - 1}-{time + length + 200}"
+            f" steps {90 * (number - 1) + 1}-{90 * number + 20}",
+        ]
+        time += length + 200
+    return "\n".join([*lines, f"{time} exit signal=9"]), time
+
+
+@pytest.mark.parametrize(
+    ("lengths", "usual"),
+    [
+        ([10_000], 600),
+        ([900, 900, 10_000], 2_700),
+        ([9_000, 9_000, 9_000], 3_600),
+        ([900] * 19 + [2_000] * 2, 2_000),
+    ],
+    ids=["one is no measure", "an outlier of few", "after an hour anyway", "one in twenty"],
+)
+def test_what_is_usual_for_a_recovery_is_no_single_accident(lengths, usual):
+    text, down = outages(*lengths)
+    ratio = told(text, down + 1_000)["headway_recovery_time_ratio",]
+    assert ratio == pytest.approx(1_000 / usual, rel=0.02)
+
+
+def test_a_phase_of_an_earlier_day_is_near_its_timeout_no_more():
+    slow = HEALTHY + "1 configured timeouts=process_group:100\n300-390 phase checkpoint_save"
+    key = "headway_phase_timeout_ratio", "checkpoint_save", "process_group"
+    assert told(slow, 400)[key] == pytest.approx(0.9)
+    assert key not in told(slow, 90_000)
 
 
 def test_a_gpu_that_is_out_of_service_counts_for_an_hour():

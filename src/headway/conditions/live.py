@@ -20,5 +20,5 @@ def conditions(ledger: Ledger, report: Mapping[str, Any], target: float) -> Iter
         restarts.conditions(ledger, report),
         progress.conditions(ledger, report),
         saves.conditions(ledger, report),
-        goodput.conditions(ledger, target),
+        goodput.conditions(ledger, report, target),
     )

@@ -6,13 +6,25 @@ from typing import Any
 
 import numpy as np
 
-from headway.conditions.gauge import HOUR, LEAST_TIME, Condition
+from headway.conditions.gauge import DAY, HOUR, Condition
 from headway.incidents import severe_faults
 from headway.ledger import Ledger
 from headway.ledger.attempts import Attempt, RankLog
+from headway.ledger.timeouts import longest_phases
 
 _FACTOR = 5
 """Silence beyond this many of its slow steps is a hang."""
+_LEAST_SILENCE = 900 * 10**9
+"""Silence below this is none: PyTorch's own watchdog has ten minutes to end it, as by default."""
+_WATCHDOGS = (
+    "process_group",
+    "in_process.soft_timeout",
+    "in_process.hard_timeout",
+    "launcher.heartbeat_timeout",
+)
+"""Configured timeouts that end a hang."""
+_BEYOND = 1.5
+"""Times of the shortest timeout after which whatever watches has failed."""
 _FIRST_TIME = 1_800 * 10**9
 """Time in ns that a phase may take which the run never ended before: compiling, a first load."""
 _RECOVERING = ("restart", "down")
@@ -23,10 +35,9 @@ def conditions(ledger: Ledger, report: Mapping[str, Any]) -> Iterator[Condition]
     """Yield how long nothing was completed, and who holds the others up."""
     yield "headway_progress_silence_ratio", (), _silence(ledger)
     nearest: dict[tuple[str, str], float] = {}
-    for one in report["longest_phases"]:
-        if one["ratio"] is not None:
-            key = one["phase"], one["timeout"]
-            nearest[key] = max(nearest.get(key, 0.0), one["ratio"])
+    for one in longest_phases(ledger, since=ledger.closed_at - DAY):
+        if one.ratio is not None and one.timeout is not None:
+            nearest[one.phase, one.timeout] = one.ratio
     for labels, ratio in nearest.items():
         yield "headway_phase_timeout_ratio", labels, ratio
     excess = [one["excess_ns"] / one["peers_ns"] for one in report["stragglers"] if one["peers_ns"]]
@@ -57,7 +68,12 @@ def _silence(ledger: Ledger) -> float:
     alive = [one for number, one in enumerate(ledger.book.attempts) if ledger.is_alive(number)]
     if not alive:
         return 0.0
-    limit = max(LEAST_TIME, _FACTOR * _slow_step(ledger), _open_phase(ledger, alive[-1]))
+    limit = max(
+        _LEAST_SILENCE,
+        _FACTOR * _slow_step(ledger),
+        _open_phase(ledger, alive[-1]),
+        _watchdog(ledger),
+    )
     return (now - last_completion(alive[-1])) / limit
 
 
@@ -92,6 +108,15 @@ def _open_names(log: RankLog) -> Iterator[str]:
     for phase in log.phases:
         if phase.end is None and phase.name != "step" and phase.start >= stepped:
             yield phase.name
+
+
+def _watchdog(ledger: Ledger) -> float:
+    """Return the time in ns after which the run's own watchdog should have ended a hang."""
+    configured = ledger.book.configured
+    timeouts = {} if configured is None else configured.timeouts or {}
+    known = [timeouts[name] for name in _WATCHDOGS if name in timeouts]
+    limits = [float(limit) for limit in known if isinstance(limit, int | float) and limit > 0]
+    return _BEYOND * min(limits, default=0.0)
 
 
 def _slow_step(ledger: Ledger) -> float:

@@ -3,11 +3,16 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from headway.conditions.gauge import DAY, LEAST_TIME, Condition
+from headway.conditions.gauge import DAY, HOUR, LEAST_TIME, Condition
+from headway.conditions.waiting import waited
 from headway.events import LAYERS, RestartBudget
 from headway.incidents.recovery import distribution
 from headway.ledger import Ledger
 
+_FEW, _MANY = 3, 20
+"""Recoveries from which on a run says what is usual for it, and what happens to one in twenty."""
+_OUTLYING = 3
+"""Times of the median beyond which one of few recoveries was an accident of its own."""
 _STARTING = 60 * 10**9
 """Time in ns within which the ranks of a layer begin that told of its restarts as it started."""
 
@@ -22,12 +27,16 @@ def conditions(ledger: Ledger, report: Mapping[str, Any]) -> Iterator[Condition]
     without = report["attempts_without_durable_step"]
     yield "headway_attempts_without_durable_step", (), without
     yield "headway_repeated_failures", (), repeated
-    for layer, remaining in _restarts_left(ledger).items():
-        yield "headway_restarts_left", (layer,), remaining
     wrong = [one for one in lately if one["recovery_valid"]["valid"] == "no"]
     yield "headway_invalid_recoveries", (), len(wrong)
     alarms = [one for one in lately if one["suspected_false_alarm"]]
     yield "headway_suspected_false_alarms", (), len(alarms)
+    layers = _restarts_left(ledger)
+    for layer, remaining in layers.items():
+        yield "headway_restarts_left", (layer,), remaining
+    outermost = next((layer for layer in LAYERS if layer in layers), None)
+    if outermost is not None:
+        yield "headway_last_restarts_left", (outermost,), layers[outermost]
     yield "headway_recovery_time_ratio", (), _recovery(ledger, listed)
     for one in opened:
         labels = (one["incident"], one["cause"], one["suspect_node"], one["suspect_rank"])
@@ -63,17 +72,42 @@ def _restarts_left(ledger: Ledger) -> dict[str, int]:
 def _recovery(ledger: Ledger, listed: Sequence[Mapping[str, Any]]) -> float:
     """Return the time since the last step of a run that is down, over what is usual for it.
 
-    An attempt that is alive and has completed a step ends it, be it for the moment.
+    An attempt that is alive and has completed a step ends it, be it for the moment. A run that was
+    told to stop counts from when it has machines again.
     """
-    opened = [one["opened"] for one in listed if one["state"] == "open"]
+    newest = next((one for one in reversed(listed) if one["state"] == "open"), None)
     accounts = ledger.book.accounts
-    if not opened or any(
-        ledger.is_alive(number) and account.steps is not None and account.attempt.begin > opened[-1]
+    if newest is None or any(
+        ledger.is_alive(number)
+        and account.steps is not None
+        and account.attempt.begin > newest["opened"]
         for number, account in enumerate(accounts)
     ):
         return 0.0
     done = (int(account.steps.end[-1]) for account in accounts if account.steps is not None)
-    times = [one["recovered"] - one["opened"] for one in listed if one["recovered"] is not None]
-    usual = max(LEAST_TIME, distribution(times)["p95"] or 0)
-    since: int = max([opened[-1], *done])
-    return (ledger.closed_at - since) / usual
+    since: int = max([newest["opened"], *done])
+    stretch = waited(ledger, newest)
+    since = since if stretch is None else max(since, stretch[1])
+    return (ledger.closed_at - since) / _usual(ledger, listed)
+
+
+def _usual(ledger: Ledger, listed: Sequence[Mapping[str, Any]]) -> int:
+    """Return the time in ns in which a run usually recovers.
+
+    One long outage among few is no measure, and after an hour people want to know whatever was
+    usual. A restart takes at least what the run's first start took.
+    """
+    times = [
+        one["recovered"] - one["opened"]
+        for one in listed
+        if one["recovered"] is not None and waited(ledger, one) is None
+    ]
+    known = distribution(times)
+    first = next((one for one in ledger.book.accounts if one.steps is not None), None)
+    start = (
+        0 if first is None or first.steps is None else int(first.steps.end[0]) - first.attempt.begin
+    )
+    high, middle = known["p95"] or 0, known["p50"] or 0
+    if len(times) < _MANY:
+        high = min(high, _OUTLYING * middle) if len(times) >= _FEW else 0
+    return max(LEAST_TIME, start, min(high, HOUR))

@@ -5,7 +5,7 @@ from itertools import pairwise
 from statistics import median
 from typing import Any
 
-from headway.conditions.gauge import Condition
+from headway.conditions.gauge import DAY, Condition
 from headway.ledger import CheckpointSummary, Ledger
 
 _COMPLETE = ("claimed", "verified")
@@ -20,11 +20,12 @@ def conditions(ledger: Ledger, report: Mapping[str, Any]) -> Iterator[Condition]
     saves = [save for save in ledger.checkpoints if save.scheduled is not None]
     newest = [save for save in saves if save.attempt == saves[-1].attempt][-_NEWEST:]
     yield "headway_steps_below_newest_checkpoint", (), _below(ledger)
+    unreadable = [save for save in ledger.checkpoints if save.state == "revoked"]
+    lately = [one for one in unreadable if (one.finalized or 0) > ledger.closed_at - DAY]
+    yield "headway_unreadable_checkpoints", (), len(lately)
     usual = _interval(newest) or report["checkpoint_writing"]["interval_ns"]["p50"]
     if usual:
-        durable = ledger.newest_durable
-        since = ledger.start if durable is None else durable.durable_since or ledger.start
-        yield "headway_checkpoint_interval_ratio", (), (ledger.closed_at - since) / usual
+        yield "headway_checkpoint_interval_ratio", (), _unsaved(ledger) / usual
         written = [save.background for save in newest if save.background is not None]
         if written:
             yield "headway_checkpoint_write_ratio", (), max(written) / usual
@@ -34,6 +35,16 @@ def conditions(ledger: Ledger, report: Mapping[str, Any]) -> Iterator[Condition]
     pressures = [save.highest_pressure for save in newest if save.highest_pressure is not None]
     if pressures:
         yield "headway_memory_pressure_ratio", (), max(pressures)
+
+
+def _unsaved(ledger: Ledger) -> int:
+    """Return for how long in ns the attempt that is alive trains without a durable checkpoint."""
+    account = ledger.book.accounts[-1] if ledger.book.accounts else None
+    if account is None or account.steps is None or not ledger.is_alive(len(ledger.attempts) - 1):
+        return 0
+    durable = ledger.newest_durable
+    saved = 0 if durable is None else durable.durable_since or 0
+    return max(0, ledger.closed_at - max(saved, int(account.steps.begin[0])))
 
 
 def _interval(saves: Sequence[CheckpointSummary]) -> int | None:
@@ -49,8 +60,8 @@ def _interval(saves: Sequence[CheckpointSummary]) -> int | None:
 def _below(ledger: Ledger) -> int:
     """Return the steps between the newest attempt's state and the newest complete checkpoint.
 
-    Until the run is beyond that checkpoint again. Example: 400 and 700 were claimed, 700 could not
-    be loaded and 400 was: 300, until step 700.
+    Until the run is beyond that checkpoint again. Example: 400 and 700 were claimed, 700 was not
+    found and 400 was loaded: 300, until step 700.
     """
     started = [attempt for attempt in ledger.attempts if attempt.resumed is not None]
     if not started:
@@ -62,6 +73,9 @@ def _below(ledger: Ledger) -> int:
 
 
 def _claimed(save: CheckpointSummary, time: int) -> bool:
-    """Whether a save was there to be loaded; a copy in memory goes with its node."""
+    """Whether a save was there to be loaded; a copy in memory goes with its node.
+
+    One that was tried and could not be read was not overlooked.
+    """
     finished = save.tier != "memory" and save.finalized is not None and save.finalized <= time
-    return finished and save.state in (*_COMPLETE, "revoked")
+    return finished and save.state in _COMPLETE

@@ -7,6 +7,7 @@ answers for the whole run or for any window of it.
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from itertools import accumulate, pairwise
 from typing import Literal
 
@@ -297,7 +298,7 @@ class Ledger:
         """Surviving steps that no durable checkpoint holds."""
         return max(self.newest_step - self._durable, 0)
 
-    @property
+    @cached_property
     def checkpoints(self) -> list[CheckpointSummary]:
         """Every save in order of time."""
         return [save.summary() for save in self.book.saves]

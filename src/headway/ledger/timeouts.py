@@ -34,13 +34,19 @@ class Guarded:
     ratio: float | None
 
 
-def longest_phases(ledger: Ledger) -> list[Guarded]:
-    """Return every phase of a run with each configured timeout that guards it, by name."""
+def longest_phases(ledger: Ledger, since: int = 0) -> list[Guarded]:
+    """Return every phase of a run with each configured timeout that guards it, by name.
+
+    Of each attempt only the longest interval is known; it counts if it began since a time in
+    UTC ns.
+    """
     configured = ledger.book.configured
     limits = _limits({} if configured is None else configured.timeouts or {})
     found: dict[str, tuple[Longest, str]] = {}
     for attempt in ledger.book.attempts:
         for phase, longest in attempt.longest.items():
+            if longest.start < since:
+                continue
             if phase not in found or longest.duration > found[phase][0].duration:
                 found[phase] = longest, attempt.identity
     return [
