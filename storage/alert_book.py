@@ -47,47 +47,28 @@ def book_of(database: Path) -> Path:
 class AlertBook:
     """One SQLite file, used by one process at a time, by any number of its threads."""
 
-    def __init__(self, path: Path) -> None:
-        """Open the file, or make it.
+    def __init__(self, path: Path, *, closed: bool = False) -> None:
+        """Open the file, or make it; a closed one is only read, and nothing of it changes.
 
         Raises:
-            BookError: a file that is something else, or of a newer version.
+            BookError: a file that is something else, or of a newer version; no file to be read.
         """
-        self._engine = create_engine(f"sqlite:///{path}", connect_args={"timeout": 10})
-        event.listen(self._engine, "connect", _configure)
+        address = _only_read(path) if closed else f"sqlite:///{path}"
+        self._engine = create_engine(address, connect_args={"timeout": 10})
         self._lock = threading.Lock()
         try:
+            if closed:
+                with self._reading() as connection:
+                    _check_version(connection, path)
+                    connection.execute(select(OUTBOX.c.notice).limit(1))
+                return
+            event.listen(self._engine, "connect", _configure)
             with self._changing() as connection:
-                version = connection.execute(text("PRAGMA user_version")).scalar_one()
-                if version > VERSION:
-                    raise BookError(
-                        f"{path} has version {version} of alerting's tables, and this is "
-                        f"{VERSION}: use the Headway that wrote it, or move the file away"
-                    )
+                _check_version(connection, path)
                 METADATA.create_all(connection)
                 connection.execute(text(f"PRAGMA user_version = {VERSION}"))
         except DatabaseError as error:
             raise BookError(f"{path} is no file of alerting: {error.orig}; move it away") from error
-
-    @classmethod
-    def read(cls, path: Path) -> "AlertBook":
-        """Open a file that no collector holds, only to be read; nothing of it changes.
-
-        Raises:
-            BookError: there is none, or it is something else.
-        """
-        book = cls.__new__(cls)
-        # without a log beside it nothing is written, not even what readers share
-        log = path.with_name(f"{path.name}-wal")
-        settled = "" if log.exists() and log.stat().st_size else "&immutable=1"
-        address = f"sqlite:///file:{quote(str(path))}?mode=ro&uri=true{settled}"
-        book._engine = create_engine(address)
-        book._lock = threading.Lock()
-        try:
-            book.groups()
-        except DatabaseError as error:
-            raise BookError(f"{path} cannot be read as a book of alerting: {error.orig}") from error
-        return book
 
     def close(self) -> None:
         """Let go of the file."""
@@ -262,6 +243,25 @@ class AlertBook:
     def _reading(self) -> Iterator[Connection]:
         with self._engine.connect() as connection:
             yield connection
+
+
+def _only_read(path: Path) -> str:
+    """Return the address of a file that nobody holds, which is left as it is.
+
+    Without a log beside it not even what readers share is written.
+    """
+    log = path.with_name(f"{path.name}-wal")
+    settled = "" if log.exists() and log.stat().st_size else "&immutable=1"
+    return f"sqlite:///file:{quote(str(path))}?mode=ro&uri=true{settled}"
+
+
+def _check_version(connection: Connection, path: Path) -> None:
+    version = connection.execute(text("PRAGMA user_version")).scalar_one()
+    if version > VERSION:
+        raise BookError(
+            f"{path} has version {version} of alerting's tables, and this is {VERSION}: use the "
+            "Headway that wrote it, or move the file away"
+        )
 
 
 def _post(connection: Connection, notices: Sequence[Row], now: float) -> None:

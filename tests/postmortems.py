@@ -1,10 +1,10 @@
 """Post-mortems of a text timeline, without a collector."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from headway.events import Envelope
-from headway.ledger import ledger
+from headway.ledger import Ledger, ledger
 from headway.postmortem.composing import Answers, postmortem
 from headway.postmortem.model import Postmortem
 from headway.report import report
@@ -27,13 +27,20 @@ KILLED = """
 
 
 def answers(envelopes: Iterable[Envelope], until: float, **others: Any) -> Answers:
-    """Return what a collector would answer about the only incident; `others` fill the rest.
-
-    `said` are remarks of people, `incident` what is told otherwise of it.
-    """
+    """Return what a collector would answer about the only incident of some events."""
     read = ledger(list(envelopes), at(until))
     told = report(read)
     (one,) = told["incidents"]
+    return answers_of(one, told, read, **others)
+
+
+def answers_of(
+    one: Mapping[str, Any], told: Mapping[str, Any], read: Ledger, **others: Any
+) -> Answers:
+    """Return what a collector would answer about an incident of a report.
+
+    `said` are remarks of people, `incident` what is told otherwise of it, the rest as `Answers`.
+    """
     began = {attempt["attempt"]: attempt["start"] for attempt in told["attempt_list"]}
     whole = {
         **one,

@@ -1,5 +1,7 @@
 """Gaps and open questions are derived from what is known, and nothing is asked that is answered."""
 
+from typing import Any
+
 from headway.fleet.totals import Price
 from headway.postmortem.model import Configurations, Difference
 from headway.postmortem.questions import questions
@@ -58,7 +60,7 @@ def test_a_cause_that_may_be_anybodys_is_asked_about_and_one_that_is_known_is_no
 
 
 def test_no_evidence_is_asked_about() -> None:
-    unknown = {
+    unknown: dict[str, Any] = {
         "cause": "unknown",
         "suspect_rank": None,
         "suspect_node": None,
@@ -130,3 +132,17 @@ def test_what_recovered_it_names_the_checkpoint_and_its_age() -> None:
         1,
         "held_at_first",
     )
+
+
+def test_a_stop_that_was_wanted_asks_neither_whose_it_was_nor_who_follows_up() -> None:
+    stopped = {"cause": "preemption", "suspect_rank": None, "suspect_node": None}
+    asked = written(incident=stopped, notices=[]).questions
+    assert not any(one.startswith(("Whose", "Who ", "Should somebody")) for one in asked)
+
+
+def test_a_suspect_that_a_record_names_is_not_doubted() -> None:
+    doubted = "Was it rank 3?"
+    weak = written(incident={"suspect_rule": "the only rank that was reported"}).questions
+    assert any(one.startswith(doubted) for one in weak)
+    firm = written(incident={"suspect_rule": "the record names it"}).questions
+    assert not any(one.startswith(doubted) for one in firm)

@@ -63,7 +63,7 @@ def _notices(path: Path) -> "NoticeLog | None":
     from headway.storage.alert_book import AlertBook, BookError, book_of
 
     try:
-        return NoticeLog(AlertBook.read(book_of(path)))
+        return NoticeLog(AlertBook(book_of(path), closed=True))
     except BookError:
         return None
 

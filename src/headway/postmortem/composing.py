@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from headway.course.configuration import UNITS, Configuration, configurations
+from headway.course.configuration import UNITS, Change, Configuration, configurations
 from headway.course.setting_words import setting_name, setting_value
 from headway.fleet.totals import Price
 from headway.incidents.model import PHASES
@@ -213,7 +213,7 @@ def _restored(one: Answer, held: Answer, report: Answer) -> Restored | None:
         save
         for save in report["checkpoints"]
         if save["checkpoint"] == identity
-        and (save["scheduled"] or save["durable_since"] or 0) <= one["opened"]
+        and (save["scheduled"] or save["durable_since"] or 0) <= held["end"]
     ]
     durable = saves[-1]["durable_since"] if saves else None
     return Restored(
@@ -221,7 +221,7 @@ def _restored(one: Answer, held: Answer, report: Answer) -> Restored | None:
         step=step,
         state=saves[-1]["state"] if saves else None,
         durable_since=durable,
-        age_ns=None if durable is None else max(one["opened"] - durable, 0),
+        age_ns=None if durable is None else one["opened"] - durable,
     )
 
 
@@ -253,12 +253,16 @@ def _configuration(one: Answer, ledger: Ledger) -> Configurations:
     )
 
 
+def _name(change: Change) -> str:
+    return setting_name(change.field, change.name)
+
+
 def _differences(before: Configuration, after: Configuration) -> list[Difference]:
     return [
         Difference(
             attempt=after.number,
             before_attempt=before.number,
-            setting=setting_name(one.field, one.name),
+            setting="Nodes left and taken" if one.field == "nodes" else _name(one),
             before=shortened(setting_value(one.field, one.before, UNITS)) or None,
             after=shortened(setting_value(one.field, one.after, UNITS)) or None,
         )

@@ -143,7 +143,8 @@ def _resumed(event: Resumed) -> str:
 def _fault(event: Fault) -> str:
     name = event.exception or plain(event.kind)
     where = "" if event.step is None else f" in step {count(event.step)}"
-    return f"{name}{where}{_because(event.message)}"
+    said = None if event.message == plain(event.kind) else event.message
+    return f"{name}{where}{_because(said)}"
 
 
 def _exit(event: RankExited) -> str:

@@ -67,12 +67,12 @@ def _pieces(document: Document) -> Iterator[str]:
     )
     for section in document.sections:
         yield f"<section>\n<h2>{escaped(section.title)}</h2>\n"
-        yield from map(_block, section.blocks)
+        yield from (_block(block, section.title) for block in section.blocks)
         yield "</section>\n"
     yield f'<p class="foot">{escaped(document.foot)}</p>\n</main>\n</body>\n</html>\n'
 
 
-def _block(block: Block) -> str:
+def _block(block: Block, title: str) -> str:
     match block:
         case Text():
             return f"<p>{escaped(block.words)}</p>\n"
@@ -84,21 +84,21 @@ def _block(block: Block) -> str:
                 f'<tr><th scope="row">{escaped(name)}</th><td>{escaped(value)}</td></tr>\n'
                 for name, value in block.rows
             )
-            return _boxed(f"<tbody>\n{rows}</tbody>") if rows else ""
+            return _boxed(title, f"<tbody>\n{rows}</tbody>") if rows else ""
         case Table():
-            return _table(block.columns, block.rows) if block.rows else ""
+            return _table(title, block.columns, block.rows) if block.rows else ""
         case Figure():
             return f'<div class="box">{svg(block)}</div>\n' if block.length else ""
 
 
-def _table(columns: Sequence[str], rows: Sequence[Row]) -> str:
+def _table(title: str, columns: Sequence[str], rows: Sequence[Row]) -> str:
     kinds = [' class="number"' if column.startswith("#") else "" for column in columns]
     head = "".join(
         f'<th scope="col"{kind}>{escaped(column.removeprefix("#"))}</th>'
         for column, kind in zip(columns, kinds, strict=True)
     )
     body = "".join(_row(row, kinds) for row in rows)
-    return _boxed(f"<thead>\n<tr>{head}</tr>\n</thead>\n<tbody>\n{body}</tbody>")
+    return _boxed(title, f"<thead>\n<tr>{head}</tr>\n</thead>\n<tbody>\n{body}</tbody>")
 
 
 def _row(row: Row, kinds: Sequence[str]) -> str:
@@ -118,5 +118,7 @@ def _kind(text: str) -> str:
     return ' class="short"' if len(text) <= _SHORT else ""
 
 
-def _boxed(table: str) -> str:
-    return f'<div class="box" role="region" tabindex="0"><table>\n{table}\n</table></div>\n'
+def _boxed(title: str, table: str) -> str:
+    """Return a table in a box that scrolls, by keyboard too; the title names the box."""
+    named = f'role="region" aria-label="{escaped(title)}" tabindex="0"'
+    return f'<div class="box" {named}><table>\n{table}\n</table></div>\n'

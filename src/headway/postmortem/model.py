@@ -136,7 +136,11 @@ class Try:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Restored:
-    """The checkpoint from which training went on; `age_ns` when the fault struck."""
+    """The checkpoint from which training went on.
+
+    `age_ns` is that of its durability when the incident opened; negative where it came later, as
+    that of a save on the way out does.
+    """
 
     checkpoint: str
     step: int

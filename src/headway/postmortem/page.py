@@ -124,7 +124,7 @@ def _row(line: Line, opened: int, zone: tzinfo) -> Row:
 def _words(line: Line, opened: int, zone: tzinfo) -> str:
     lasted = 0 if line.until is None else line.until - line.time
     added = []
-    if line.spans:
+    if line.spans and lasted:
         added.append(f"took {duration(lasted)}")
     elif line.until is not None and lasted >= _NOTICEABLE:
         added.append(f"the last at {clock(line.until, opened, zone)}")

@@ -24,9 +24,9 @@ def suspect(found: Postmortem, zone: tzinfo) -> Sequence[Block]:
     ]
     accused = bool(rows)
     if accused and one.rule is not None:
-        rows.append(("Suspected because", one.rule))
+        rows.append(("Rule", one.rule))
     if verdict.signature is not None:
-        rows.append(("Signature", f"{verdict.signature} (the fault's words without numbers)"))
+        rows.append(("Signature", verdict.signature))
     if verdict.false_alarm:
         rows.append(("Doubt", "perhaps a false alarm: the timeout hit a phase that may take long"))
     rows += [("Repeats", words) for words in one.repeats]
@@ -54,7 +54,8 @@ def _node(one: NodeRecord, zone: tzinfo) -> Rows:
     watched = f"{duration(round(one.node_days * NS_PER_DAY))} of runs on it"
     if not one.failures:
         return [("Record of the node", f"no failure of the machine in {watched}")]
-    rate = "" if one.rate is None else f", {one.rate:,.1f} per 1,000 node-days"
+    long_enough = one.rate is not None and one.node_days >= 1
+    rate = f", {one.rate:,.1f} per 1,000 node-days" if long_enough else ""
     last = "" if one.last_failure is None else f"; the last at {moment(one.last_failure, zone)}"
     failed = f"{counted(one.failures, 'failure')} of the machine in {watched}{rate}{last}"
     return [("Record of the node", failed)]

@@ -92,6 +92,7 @@ def recovery(found: Postmortem, zone: tzinfo) -> Sequence[Block]:
         rows.append(("Brought back by", _layer(one.layer)))
     if one.restored is not None:
         rows.append(("Checkpoint", _restored(one.restored)))
+        rows.append(("To be done again", _again(found.cost.rollback_steps)))
     rows.append(("Same training", f"{one.valid}: {one.valid_reason}"))
     rows += [("Warning", words) for words in one.warnings]
     blocks: list[Block] = [Pairs(rows=rows)]
@@ -116,10 +117,18 @@ def recovery(found: Postmortem, zone: tzinfo) -> Sequence[Block]:
 def _restored(one: Restored) -> str:
     said = [f"{one.checkpoint}, {counted(one.step, 'step')} done"]
     if one.age_ns is not None:
-        said.append(f"durable for {duration(one.age_ns)} when the fault struck")
+        age = duration(abs(one.age_ns))
+        late = one.age_ns < 0
+        said.append(
+            f"durable {age} after the opening" if late else f"durable {age} before the opening"
+        )
     if one.state is not None:
         said.append(f"{plain(one.state)} since" if one.state == "verified" else plain(one.state))
     return ", ".join(said)
+
+
+def _again(steps: int | None) -> str:
+    return UNKNOWN if steps is None else counted(steps, "step")
 
 
 def _try(one: Try, opened: int, zone: tzinfo) -> Row:

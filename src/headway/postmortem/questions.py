@@ -4,13 +4,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from headway.events import Artifact, Fault
-from headway.fleet.sides import side_of
+from headway.fleet.sides import is_failure, side_of
 from headway.ledger import Ledger
 from headway.postmortem.model import Configurations, Told
 from headway.wording import counted, duration, percent, plain
 
 Answer = Mapping[str, Any]
-_FIRM = "the record names it"
+_FIRM = ("the record names it", "the record names the rank")
 """How the suspect was found where a record itself accuses it."""
 _LARGE = 0.3
 """Share of an incident's time from which on a phase is worth a question."""
@@ -64,9 +64,11 @@ def _of_suspect(one: Answer) -> Iterator[str]:
         one[name] for name in ("suspect_rank", "suspect_node", "suspect_gpu", "suspect_rule")
     )
     if rank is None and node is None and gpu is None:
+        if not is_failure(one["cause"]):
+            return
         yield "Whose was it? The evidence accuses no rank, no node and no GPU."
-    elif rule is not None and rule != _FIRM and not one["persistent"]:
-        who = f"rank {rank}" if rank is not None else gpu or node
+    elif gpu is None and rule not in (None, *_FIRM) and not one["persistent"]:
+        who = f"rank {rank}" if rank is not None else node
         yield f"Was it {who}? No fault on record names it; this alone speaks against it: {rule}."
     for what, times in sorted(one["persistent"].items()):
         yield f"Why the same {what} {counted(times, 'time')} in a row?"
@@ -126,6 +128,8 @@ def _timeout(one: Answer, ledger: Ledger) -> int | None:
 
 
 def _of_people(one: Answer, alerts: Sequence[Told] | None) -> Iterator[str]:
+    if not is_failure(one["cause"]):
+        return
     if alerts is not None and not alerts:
         yield "Should somebody have been told? No alert about it went out."
     if one["acknowledged_by"] is None:

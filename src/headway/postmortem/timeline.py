@@ -96,10 +96,12 @@ def timeline(
     lines = [*_united(seen), *_said(one), *_told(alerts)]
     places = {name: place for place, name in enumerate(sources.MEANINGS)}
 
-    def order(line: Line) -> tuple[int, int, str]:
-        """What the ledger concludes comes after what it concludes it from, but for the opening."""
+    def order(line: Line) -> tuple[int, int, int, str]:
+        """The ledger concludes last, but for the opening; of one moment the fault comes first."""
         before = line.source == sources.LEDGER and line.time <= one["opened"]
-        return line.time, -1 if before else places.get(line.source, 0), line.words
+        marked = line.first_fault or line.decides
+        stage = 0 if before else 1 if marked else 2 if line.evidence else 3
+        return line.time, stage, places.get(line.source, 0), line.words
 
     return sorted(lines, key=order)
 
