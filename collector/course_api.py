@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from headway.collector import schemas
 from headway.collector.endpoint import Answer, Asked, BadQuestion, Endpoint
-from headway.collector.run_api import OneRun
+from headway.collector.run_api import OneRun, true_until
 from headway.collector.run_ledger import Snapshot
 from headway.collector.schemas import FLAG, INTEGER, NUMBER, TEXT, list_of, object_of, optional
 from headway.collector.service import Service
@@ -122,7 +122,7 @@ def run_pace(service: Service, asked: PaceColumns) -> Answer:
             "columns": [_column(one) for one in found],
         }
 
-    return Answer(content=content, version=snapshot.version)
+    return Answer(content=content, version=snapshot.version, as_of=true_until(service, snapshot))
 
 
 def run_configuration(service: Service, asked: OneRun) -> Answer:
@@ -135,6 +135,7 @@ def run_configuration(service: Service, asked: OneRun) -> Answer:
             "attempts": [asdict(one) for one in configurations(snapshot.ledger)],
         },
         version=snapshot.version,
+        as_of=true_until(service, snapshot),
     )
 
 

@@ -49,12 +49,14 @@ class Parameter:
 class Answer:
     """What an endpoint answers: JSON, and where it is bulk the same rows as an Arrow table.
 
-    `version` changes when the answer may change; None takes that of the content itself.
+    `version` changes when the answer may change; None takes that of the content itself. `as_of` is
+    the time in UTC ns up to which the answer is true: content that holds still keeps an older one.
     """
 
     content: Callable[[], Mapping[str, Any]]
     table: Callable[[], pyarrow.Table] | None = None
     version: str | None = None
+    as_of: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -146,7 +146,9 @@ def fleet(service: Service, asked: FleetQuestion) -> Answer:
     Without a window all of their time counts.
     """
     found = meant(service, asked)
-    return Answer(content=lambda: _totals(service, found, asked.by), version=found.version)
+    return Answer(
+        content=lambda: _totals(service, found, asked.by), version=found.version, as_of=found.as_of
+    )
 
 
 def _totals(service: Service, found: Meant, by: str | None) -> dict[str, Any]:
@@ -174,7 +176,11 @@ def _totals(service: Service, found: Meant, by: str | None) -> dict[str, Any]:
 def fleet_course(service: Service, asked: CourseQuestion) -> Answer:
     """The course of many runs: GPU time by category and incidents in cells of one width."""
     found = meant(service, asked)
-    return Answer(content=lambda: _course(service, found, asked.cells), version=found.version)
+    return Answer(
+        content=lambda: _course(service, found, asked.cells),
+        version=found.version,
+        as_of=found.as_of,
+    )
 
 
 def _course(service: Service, found: Meant, most: int) -> dict[str, Any]:
@@ -192,7 +198,9 @@ def _course(service: Service, found: Meant, most: int) -> dict[str, Any]:
 def fleet_runs(service: Service, asked: RunsQuestion) -> Answer:
     """What each run lost in a window and to what, with a strip of its states and how it stands."""
     found = meant(service, asked)
-    return Answer(content=lambda: _runs(service, found, asked), version=found.version)
+    return Answer(
+        content=lambda: _runs(service, found, asked), version=found.version, as_of=found.as_of
+    )
 
 
 def _runs(service: Service, found: Meant, asked: RunsQuestion) -> dict[str, Any]:

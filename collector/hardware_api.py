@@ -38,13 +38,15 @@ def hardware(service: Service, asked: HardwareQuestion) -> Answer:
     """
     histories = service.node_histories
 
+    runs = service.ledgers.fleet()
+    live = any(one.summary["end"] is None for one in runs.snapshots)
+    as_of = runs.as_of if live else None
+
     def content() -> dict[str, Any]:
         known = histories.known()
         span = _span(service, asked, known)
-        runs = service.ledgers.fleet()
-        live = any(one.summary["end"] is None for one in runs.snapshots)
         return {
-            "as_of": runs.as_of if live else None,
+            "as_of": as_of,
             "start": span.start,
             "end": span.end - 1,
             "nodes": len(known),
@@ -53,7 +55,7 @@ def hardware(service: Service, asked: HardwareQuestion) -> Answer:
             "gpu_states": gpu_states(known),
         }
 
-    return Answer(content=content, version=histories.version)
+    return Answer(content=content, version=histories.version, as_of=as_of)
 
 
 def _span(service: Service, asked: HardwareQuestion, known: list[NodeHistory]) -> Span:

@@ -93,6 +93,7 @@ class Correction(Acknowledgement):
 
 def incidents(service: Service, asked: PageOfIncidents) -> Answer:
     """Incidents of all runs or of one, the newest first, with what all that are meant cost."""
+    as_of = service.ledgers.fleet().as_of
 
     def content() -> dict[str, Any]:
         meant = [*_meant(service, asked)]
@@ -102,15 +103,16 @@ def incidents(service: Service, asked: PageOfIncidents) -> Answer:
             "incidents": [_of(report, one, opened_by_gpu) for report, one in shown],
             "totals": _totals([one for _, one in meant]),
             "price": price_object(price(service)),
-            "as_of": _as_of(service, meant),
+            "as_of": as_of,
             "next": after,
         }
 
-    return Answer(content=content, version=_version(service, asked))
+    return Answer(content=content, version=_version(service, asked), as_of=as_of)
 
 
 def incident_groups(service: Service, asked: IncidentFilter) -> Answer:
     """Incidents by cause and signature, the group that one was last in first."""
+    as_of = service.ledgers.fleet().as_of
 
     def content() -> dict[str, Any]:
         meant = [*_meant(service, asked)]
@@ -118,10 +120,10 @@ def incident_groups(service: Service, asked: IncidentFilter) -> Answer:
             "groups": [asdict(group) for group in groups(_with_run(*pair) for pair in meant)],
             "totals": _totals([one for _, one in meant]),
             "price": price_object(price(service)),
-            "as_of": _as_of(service, meant),
+            "as_of": as_of,
         }
 
-    return Answer(content=content, version=_version(service, asked))
+    return Answer(content=content, version=_version(service, asked), as_of=as_of)
 
 
 def incident(service: Service, asked: OneIncident) -> Answer:
@@ -254,11 +256,6 @@ def _totals(meant: Sequence[dict[str, Any]]) -> dict[str, int]:
         "lost_ns": sum(one["lost_ns"] for one in meant),
         "lost_gpu_ns": sum(one["lost_gpu_ns"] for one in meant),
     }
-
-
-def _as_of(service: Service, meant: Sequence[tuple[dict[str, Any], dict[str, Any]]]) -> int:
-    """Return up to when the newest of the ledgers was reckoned, UTC ns."""
-    return max((report["as_of"] for report, _ in meant), default=service.clock())
 
 
 def _find(

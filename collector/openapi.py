@@ -12,7 +12,7 @@ from headway.collector import schemas
 from headway.collector.endpoint import Endpoint, Parameter, parameters
 from headway.collector.endpoints import ENDPOINTS
 from headway.collector.serving import FORMAT, FORMATS
-from headway.storage.client import ARROW, BACKUP, BACKUP_MEDIA
+from headway.storage.client import ARROW, AS_OF, BACKUP, BACKUP_MEDIA
 
 _JSON = "application/json"
 _PLAIN = "text/plain"
@@ -65,6 +65,15 @@ def document() -> Mapping[str, Any]:
         },
         "security": [{}, {"token": []}],
     }
+
+
+_TRUE_UNTIL: Mapping[str, Any] = {
+    AS_OF: {
+        "description": "Time up to which the answer is true, UTC ns; where it is confirmed it is "
+        "later than the as_of within. Not with every answer.",
+        "schema": {"type": "integer"},
+    }
+}
 
 
 def _beside() -> Mapping[tuple[HTTPMethod, str], Mapping[str, Any]]:
@@ -220,9 +229,13 @@ def _responses(endpoint: Endpoint) -> dict[str, Any]:
             "ETag": {
                 "description": "Version of the data; another one when the answer may be another.",
                 "schema": {"type": "string"},
-            }
+            },
+            **_TRUE_UNTIL,
         }
-        unchanged = {"description": "It is what the sender has already."}
+        unchanged = {
+            "description": "It is what the sender has already.",
+            "headers": _TRUE_UNTIL,
+        }
         found[str(HTTPStatus.NOT_MODIFIED.value)] = unchanged
         statuses.remove(HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
     return found | _errors(statuses)

@@ -40,7 +40,9 @@ def fleet_recovery(service: Service, asked: RecoveryQuestion) -> Answer:
     Rates have the 95 % interval of Wilson. A curve is the share of recoveries up to each time.
     """
     found = meant(service, asked)
-    return Answer(content=lambda: _recovery(service, found, asked), version=found.version)
+    return Answer(
+        content=lambda: _recovery(service, found, asked), version=found.version, as_of=found.as_of
+    )
 
 
 def _recovery(service: Service, found: Meant, asked: RecoveryQuestion) -> dict[str, Any]:

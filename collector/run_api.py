@@ -111,7 +111,7 @@ def runs(service: Service, asked: PageOfRuns) -> Answer:
         found, after = page(summaries, lambda one: (-one["start"], one["run"]), asked)
         return {"as_of": fleet.as_of, "runs": found, "next": after}
 
-    return Answer(content=content, version=fleet.version)
+    return Answer(content=content, version=fleet.version, as_of=fleet.as_of)
 
 
 def run_report(service: Service, asked: OneRun) -> Answer:
@@ -170,7 +170,16 @@ def _of_run(
     service: Service, asked: OneRun, content: Callable[[Snapshot], Mapping[str, Any]]
 ) -> Answer:
     snapshot = service.ledgers.snapshot(asked.run)
-    return Answer(content=lambda: content(snapshot), version=snapshot.version)
+    return Answer(
+        content=lambda: content(snapshot),
+        version=snapshot.version,
+        as_of=true_until(service, snapshot),
+    )
+
+
+def true_until(service: Service, snapshot: Snapshot) -> int:
+    """Return the time in UTC ns up to which what is said of a run is true: now, once it is over."""
+    return snapshot.as_of if snapshot.report["provisional"] else service.clock()
 
 
 def _part(service: Service, asked: PageOfRun, part: str, name: str) -> Answer:

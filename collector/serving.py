@@ -28,7 +28,7 @@ from headway.collector.endpoint import (
     understood,
 )
 from headway.collector.otlp.bodies import TooLarge
-from headway.storage.client import ARROW
+from headway.storage.client import ARROW, AS_OF
 from headway.storage.sql_guard import SqlRefused
 from headway.storage.sql_session import TooManyQueries
 
@@ -116,6 +116,8 @@ def _answered(
     asked = understood(endpoint, given)
     answer = endpoint.handler(service_of(request), asked)
     headers = {"Vary": "Accept"} if endpoint.bulk else {}
+    if answer.as_of is not None:
+        headers[AS_OF] = str(answer.as_of)
     if endpoint.method is not HTTPMethod.GET:
         return _response(_encoded(answer, arrow), headers)
     found = _current(answer, arrow, (endpoint.path, asked, arrow), request, answers)

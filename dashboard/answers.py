@@ -1,20 +1,24 @@
 """The collector's answers, kept with their versions and asked for once for all viewers.
 
 An answer lives a second. After that the collector is asked whether it still holds, which costs an
-empty reply where nothing changed. While nobody answers, the last answer stands, and the reading
-that took it knows why it is old.
+empty reply where nothing changed. A page that is only just opened takes what is known of the last
+half minute at once, while the collector is asked behind its back (stale-while-revalidate, RFC
+5861). While nobody answers, the last answer stands, and the reading that took it knows why it is
+old.
 """
 
 import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
 
 from headway.storage.client import (
+    Change,
     CollectorClient,
     CollectorError,
     CollectorTimedOut,
@@ -23,7 +27,13 @@ from headway.storage.client import (
 
 LIFETIME = 1.0
 """Seconds for which an answer, or the news that there is none, is not asked for again."""
+AT_ONCE = 30.0
+"""Seconds up to which a known answer is taken at once where that is wanted."""
+_YOUNG = 5.0
+"""Seconds for which such an answer needs no renewal: the page itself looks again as soon."""
 _MOST = 128
+_RENEWED_AT_ONCE = 4
+"""Answers that are asked for behind the pages' back at the same time."""
 
 Query = tuple[tuple[str, Any], ...]
 
@@ -40,20 +50,29 @@ class Reading:
     """The newest time, UTC ns, up to which an answer says that it knows things."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Known:
+    """An answer as the collector last gave or confirmed it, at `asked` on the monotonic clock."""
+
+    content: dict[str, Any]
+    version: str | None
+    asked: float
+    as_of: int | None
+
+
 @dataclass(slots=True)
 class _Kept:
-    """One answer; its lock makes the others wait while one viewer asks."""
+    """The place of one answer; its lock makes the others wait while one viewer asks."""
 
     lock: threading.Lock = field(default_factory=threading.Lock)
-    content: dict[str, Any] | None = None
-    version: str | None = None
-    asked: float = 0.0
+    known: _Known | None = None
     doubtful: bool = False
     failed: float | None = None
     error: CollectorError | None = None
 
 
 _reading: ContextVar[Reading | None] = ContextVar("reading", default=None)
+_hasty: ContextVar[bool] = ContextVar("hasty", default=False)
 
 
 @contextmanager
@@ -65,6 +84,16 @@ def reading() -> Iterator[Reading]:
         yield found
     finally:
         _reading.reset(token)
+
+
+@contextmanager
+def hasty() -> Iterator[None]:
+    """Take answers of the last half minute at once in this block, and let them be renewed."""
+    token = _hasty.set(True)
+    try:
+        yield
+    finally:
+        _hasty.reset(token)
 
 
 class Answers:
@@ -79,9 +108,11 @@ class Answers:
         self._lock = threading.Lock()
         self._kept: OrderedDict[tuple[str, Query], _Kept] = OrderedDict()
         self._down: tuple[float, CollectorError] | None = None
+        self._renewing = ThreadPoolExecutor(_RENEWED_AT_ONCE, thread_name_prefix="renewing")
 
     def close(self) -> None:
         """Close the connections."""
+        self._renewing.shutdown(cancel_futures=True)
         self.client.close()
 
     def doubt(self) -> None:
@@ -97,14 +128,27 @@ class Answers:
             CollectorError: no answer, neither a new one nor an old one.
         """
         kept = self._place(path, query)
-        with kept.lock:
-            trouble = self._refresh(kept, path, query)
-            if kept.content is None:
-                assert trouble is not None  # noqa: S101  # either there is an answer or a reason
+        known = kept.known
+        if known is not None and _hasty.get() and self._will_do(kept, known):
+            trouble = kept.error
+            if self._clock() - known.asked >= _YOUNG and not kept.lock.locked():
+                self._renewing.submit(self._renew, kept, path, query)
+        else:
+            with kept.lock:
+                trouble = self._refresh(kept, path, query)
+                known = kept.known
+            if known is None:
+                assert trouble is not None  # noqa: S101  # either an answer or a reason
                 raise trouble
-            content, asked = kept.content, kept.asked
-        _tell(trouble, asked, content.get("as_of"))
-        return content
+        _tell(trouble, known)
+        return known.content
+
+    def _will_do(self, kept: _Kept, known: _Known) -> bool:
+        return not kept.doubtful and self._clock() - known.asked < AT_ONCE
+
+    def _renew(self, kept: _Kept, path: str, query: Mapping[str, Any]) -> None:
+        with suppress(CollectorError), kept.lock:  # who asks next is told
+            self._refresh(kept, path, query)
 
     def _place(self, path: str, query: Mapping[str, Any]) -> _Kept:
         name = path, tuple(sorted(query.items()))
@@ -117,35 +161,45 @@ class Answers:
 
     def _refresh(self, kept: _Kept, path: str, query: Mapping[str, Any]) -> CollectorError | None:
         """Make an answer young, or return why it cannot be."""
-        now = self._clock()
-        if kept.content is not None and not kept.doubtful and now - kept.asked < LIFETIME:
+        now, known = self._clock(), kept.known
+        if known is not None and not kept.doubtful and now - known.asked < LIFETIME:
             return None
         if kept.error is not None and kept.failed is not None and now - kept.failed < LIFETIME:
             return kept.error
         if self._down is not None and now - self._down[0] < LIFETIME:
             return self._down[1]  # a collector that hangs is not asked for each part of a page
+        doubtful, kept.doubtful = kept.doubtful, False  # before it is asked: a doubt from then on
         try:
-            changed = self.client.changed(path, query, kept.version)
+            found = self.client.changed(path, query, None if known is None else known.version)
         except CollectorUnreachable as error:
+            kept.doubtful |= doubtful
             kept.failed, kept.error = self._clock(), error
             if not isinstance(error, CollectorTimedOut):
                 self._down = self._clock(), error
             return error
         except CollectorError:
-            kept.content = kept.version = None  # what it said before holds no longer
+            kept.known = None  # what it said before holds no longer
             raise
         self._down = kept.error = None
-        if changed is not None:
-            kept.content, kept.version = changed
-        kept.asked, kept.doubtful = self._clock(), False
+        kept.known = self._known_by(found, known)
         return None
 
+    def _known_by(self, found: Change, known: _Known | None) -> _Known:
+        """Return an answer as the collector now gives or confirms it."""
+        if found.content is not None:
+            content, version = found.content, found.version
+        else:
+            assert known is not None  # noqa: S101  # nothing is confirmed that was not there
+            content, version = known.content, known.version
+        as_of = content.get("as_of") if found.as_of is None else found.as_of
+        return _Known(content=content, version=version, asked=self._clock(), as_of=as_of)
 
-def _tell(trouble: CollectorError | None, asked: float, as_of: int | None) -> None:
+
+def _tell(trouble: CollectorError | None, known: _Known) -> None:
     found = _reading.get()
     if found is None:
         return
     found.trouble = trouble or found.trouble
-    found.asked = asked if found.asked is None else min(found.asked, asked)
-    if as_of is not None:
-        found.as_of = as_of if found.as_of is None else max(found.as_of, as_of)
+    found.asked = known.asked if found.asked is None else min(found.asked, known.asked)
+    if known.as_of is not None:
+        found.as_of = known.as_of if found.as_of is None else max(found.as_of, known.as_of)

@@ -2,7 +2,8 @@
 
 Streamlit answers every unknown address with its start page, whose relative links then fail, and
 lets the browser guess where the server is. Here a page's address is told to the browser, one
-that names a run is led to that run's page, and any other gets a page that says so.
+that names a run is led to that run's page, and any other gets a page that says so. A page names
+beforehand what draws it, which a browser else would load and start only once it is drawn.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -20,18 +21,34 @@ POLICY = (
 """No request leaves the dashboard's own address; Streamlit and plotly need inline code."""
 NAMES: Mapping[str, str] = {"run": "run", "incident": "incident", "hardware": "node"}
 """What a page is about: `/run/demo` is understood as `/run?run=demo`."""
-_HEAD = "<head>"
-_PLACE = "<script>window.__streamlit={BACKEND_BASE_URL:new URL('.',location.href).href}</script>"
+_HEAD, _END = "<head>", "</body>"
+_PLACE = (
+    "<script>window.__streamlit={BACKEND_BASE_URL:new URL('.',location.href).href,"
+    "HOST_CONFIG:{allowedOrigins:[location.origin],useExternalAuthToken:false}}</script>"
+)
+"""Where the server is, and that no page around this one may steer it: else Streamlit asks first."""
+_STATE = "data-test-connection-state"
+"""How Streamlit's page says that it has asked the server to draw."""
 _ASKED_ANEW = (b"accept-encoding", b"if-none-match", b"if-modified-since")
 
 
 class Front:
     """The server's outermost part."""
 
-    def __init__(self, app: ASGIApp, titles: Callable[[], Mapping[str, str]]) -> None:
-        """Serve `app`; `titles` gives those of the pages by path, asked when a request is there."""
+    def __init__(
+        self,
+        app: ASGIApp,
+        titles: Callable[[], Mapping[str, str]],
+        modules: Callable[[str], Sequence[str]],
+    ) -> None:
+        """Serve `app`.
+
+        `titles` gives those of the pages by path, `modules` where the browser gets what draws a
+        page, that which takes longest to start first; both are asked when a request is there.
+        """
         self._app = app
         self._titles = titles
+        self._modules = modules
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
@@ -50,7 +67,8 @@ class Front:
         if known:
             kept = [header for header in scope["headers"] if header[0] not in _ASKED_ANEW]
             scope = {**scope, "headers": kept}
-        answer = _Answer(send, known)
+        ahead = _ahead(self._modules(page or next(iter(titles)))) if known else ""
+        answer = _Answer(send, known, ahead)
         await self._app(scope, receive, answer)
         if answer.unknown:
             content = nowhere(scope["path"], titles)
@@ -60,9 +78,10 @@ class Front:
 class _Answer:
     """Passes an answer on; changes the start page, and holds it back where nothing is there."""
 
-    def __init__(self, send: Send, known: bool) -> None:
+    def __init__(self, send: Send, known: bool, ahead: str) -> None:
         self._send = send
         self._known = known
+        self._ahead = ahead
         self._start: Message | None = None
         self._body = b""
         self.unknown = False
@@ -83,6 +102,7 @@ class _Answer:
 
     async def _page(self, start: Message) -> None:
         text = self._body.decode().replace(_HEAD, _HEAD + _PLACE, 1)
+        text = text.replace(_END, self._ahead + _END, 1)
         body = text.replace("<title>Streamlit</title>", "<title>Headway</title>", 1).encode()
         headers = MutableHeaders(scope=start)
         headers["content-length"] = str(len(body))
@@ -93,6 +113,17 @@ class _Answer:
         del headers["etag"], headers["last-modified"]
         await self._send(start)
         await self._send({"type": "http.response.body", "body": body})
+
+
+def _ahead(modules: Sequence[str]) -> str:
+    """Return what makes a browser load modules now, and start them while the server is drawing."""
+    links = "".join(f'<link rel="modulepreload" crossorigin href="{one}">' for one in modules)
+    begun = "".join(f'import("{one}");' for one in modules)
+    return (
+        f"{links}<script>new MutationObserver((_,seen)=>{{"
+        f"if(document.querySelector('[{_STATE}=CONNECTED]')){{seen.disconnect();{begun}}}}})"
+        f".observe(document.body,{{subtree:true,attributeFilter:['{_STATE}']}})</script>"
+    )
 
 
 def nowhere(path: str, titles: Mapping[str, str]) -> str:

@@ -1,5 +1,6 @@
 """The process that serves the pages: Streamlit in this process, with nothing sent elsewhere."""
 
+import json
 import logging
 import os
 import socket
@@ -8,8 +9,9 @@ import threading
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +24,8 @@ from headway.settings import ClientSettings, DashboardSettings, SettingError
 _log = logging.getLogger(__name__)
 
 _APP = Path(__file__).with_name("app.py")
+_DRAWN_BY = ("PlotlyChart", "Html", "Metric", "Selectbox", "ButtonGroup")
+"""What of Streamlit draws the pages and is loaded by a browser only when it is needed."""
 
 
 def main(settings: DashboardSettings, client: ClientSettings, *, port_given: bool = False) -> int:
@@ -51,7 +55,7 @@ def main(settings: DashboardSettings, client: ClientSettings, *, port_given: boo
         secrets=secrets,
         middleware=[
             *([Middleware(WayBack, titles=_titles)] if secrets else []),
-            Middleware(Front, titles=_titles),
+            Middleware(Front, titles=_titles, modules=_modules),
         ],
         on_script_error=_failed,
     )
@@ -82,6 +86,28 @@ def _titles() -> Mapping[str, str]:
     from headway.dashboard.pages import PAGES
 
     return {page.path: page.title for page in PAGES}
+
+
+def _modules(path: str) -> Sequence[str]:
+    """Return where a browser gets what draws a page, figures first: they take longest to start."""
+    from headway.dashboard.pages import PAGES
+
+    plotted = any(page.path == path and page.plotted for page in PAGES)
+    return [place for name, place in _drawn_by().items() if plotted or name != "PlotlyChart"]
+
+
+@cache
+def _drawn_by() -> Mapping[str, str]:
+    """Return the addresses of parts of Streamlit's front end by name, where it tells them."""
+    import streamlit
+
+    manifest = Path(streamlit.__file__).parent / "static" / "manifest.json"
+    try:
+        parts = json.loads(manifest.read_text()).values()
+    except (OSError, ValueError):
+        return {}  # a browser finds them without, only later
+    places = {one.get("name"): f"./{one['file']}" for one in parts}
+    return {name: places[name] for name in _DRAWN_BY if name in places}
 
 
 def _failed(error: Exception) -> bool:

@@ -5,6 +5,7 @@ Every error is one sentence with the next step, ready to be shown to a person.
 
 import ssl
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import quote
@@ -23,6 +24,8 @@ BACKUP = "/api/v1/backup"
 """Where the collector copies its database."""
 BACKUP_MEDIA = "application/vnd.duckdb"
 """Media type of such a copy."""
+AS_OF = "Headway-As-Of"
+"""Header of an answer: the time in UTC ns up to which it is true, also of one that is confirmed."""
 _ITEMS_AT_ONCE = 1_000
 _EVENTS_AT_ONCE = 10_000
 _STEPS_AT_ONCE = 1_000_000
@@ -64,6 +67,15 @@ class UnknownQuestion(CollectorError):  # noqa: N818  # the condition reads as a
 
 class CollectorRefused(CollectorError):  # noqa: N818  # the condition reads as a name
     """The collector answered with an error: wrong token, not ready, wrong request."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """An answer with its version, or None where it did not change; true up to `as_of` (UTC ns)."""
+
+    content: dict[str, Any] | None
+    version: str | None
+    as_of: int | None
 
 
 class CollectorClient:
@@ -409,19 +421,20 @@ class CollectorClient:
         said = {"cause": cause, "author": author, "reason": reason}
         return self.post(f"/api/v1/incidents/{quote(incident, safe='')}/cause", said)
 
-    def changed(
-        self, path: str, query: Mapping[str, Any], version: str | None
-    ) -> tuple[dict[str, Any], str | None] | None:
-        """Return an answer and its version; None where `version` is still that of the answer.
+    def changed(self, path: str, query: Mapping[str, Any], version: str | None) -> Change:
+        """Return an answer, or that `version` is still that of the answer.
 
         Raises:
             CollectorError: no answer; see its subclasses.
         """
         known = {} if version is None else {"If-None-Match": version}
         response = self._send("GET", path, _given(query), None, known)
-        if response.status_code == httpx.codes.NOT_MODIFIED:
-            return None
-        return _answer(response), response.headers.get("etag")
+        told = response.headers.get(AS_OF)
+        return Change(
+            content=None if response.status_code == httpx.codes.NOT_MODIFIED else _answer(response),
+            version=response.headers.get("etag"),
+            as_of=None if told is None else int(told),
+        )
 
     def get(self, path: str, query: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Return the answer of an endpoint.

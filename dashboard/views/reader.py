@@ -49,6 +49,12 @@ def now() -> int:
     return time.time_ns()
 
 
+def asked(found: answers.Reading) -> int:
+    """Return when the oldest answer of a reading was confirmed, UTC ns."""
+    since = 0.0 if found.asked is None else time.monotonic() - found.asked
+    return now() - round(since * _SECOND)
+
+
 def missing(sentence: str, next_step: str) -> None:
     """Say what is missing and what to do about it."""
     st.html(markup.notice(sentence, next_step))

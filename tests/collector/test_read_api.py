@@ -11,7 +11,7 @@ import pytest
 from headway.collector.endpoints import ENDPOINTS
 from headway.collector.otlp.bodies import PROTOBUF
 from headway.events import AttemptStarted, RunConfigured, RunEnded, RunStarted
-from headway.storage.client import ARROW, CollectorRefused
+from headway.storage.client import ARROW, AS_OF, CollectorRefused
 from headway.storage.questions import QUESTIONS
 from incident_collector import Running, broken, running
 from otlp_requests import body
@@ -233,6 +233,15 @@ def test_what_did_not_change_is_not_sent_again(over: Running, path: str) -> None
     if path not in TELL_THE_TIME:
         assert (again.status_code, again.content) == (304, b"")
     assert asked(over, path, '"of-another-answer"').status_code == 200
+
+
+@pytest.mark.parametrize("path", ["/api/v1/runs", "/api/v1/runs/{run}/report", "/api/v1/incidents"])
+def test_what_is_confirmed_says_up_to_when_it_is_true(over: Running, path: str) -> None:
+    first = asked(over, path)
+    again = asked(over, path, first.headers["ETag"])
+
+    assert again.status_code == 304
+    assert first.json()["as_of"] <= int(first.headers[AS_OF]) < int(again.headers[AS_OF])
 
 
 def test_what_changed_is_sent_by_every_endpoint(tmp_path: Path) -> None:

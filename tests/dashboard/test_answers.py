@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from headway.dashboard.answers import Answers, reading
+from headway.dashboard.answers import AT_ONCE, Answers, hasty, reading
 from headway.storage.client import (
+    Change,
     CollectorError,
     CollectorTimedOut,
     CollectorUnreachable,
@@ -23,23 +24,22 @@ class Collector:
     def __init__(self) -> None:
         self.content: dict[str, Any] = {"as_of": 7, "runs": []}
         self.version = '"1"'
+        self.as_of: int | None = None
         self.error: CollectorError | None = None
         self.bodies = 0
         self.asked: list[str] = []
         self.slow = threading.Event()
         self.slow.set()
 
-    def changed(
-        self, path: str, query: Mapping[str, Any], version: str | None
-    ) -> tuple[dict[str, Any], str | None] | None:
+    def changed(self, path: str, query: Mapping[str, Any], version: str | None) -> Change:
         self.asked.append(path)
         assert self.slow.wait(10)
         if self.error is not None:
             raise self.error
         if version == self.version:
-            return None
+            return Change(content=None, version=version, as_of=self.as_of)
         self.bodies += 1
-        return self.content, self.version
+        return Change(content=self.content, version=self.version, as_of=self.as_of)
 
     def close(self) -> None:
         """Nothing is open."""
@@ -170,3 +170,78 @@ def test_a_run_that_is_gone_is_not_shown_from_memory(
 
     with pytest.raises(UnknownRun):
         answers.get(PATH, {})
+
+
+def test_an_answer_that_is_confirmed_is_as_fresh_as_its_confirmation(
+    answers: Answers, collector: Collector, clock: Clock
+) -> None:
+    with reading() as made:
+        answers.get(PATH, {})
+    clock.now += 600
+    collector.as_of = 607
+
+    with reading() as confirmed:
+        answers.get(PATH, {})
+
+    assert made.as_of == 7
+    assert (confirmed.asked, confirmed.as_of) == (700.0, 607)
+    assert collector.bodies == 1
+
+
+def test_a_page_that_is_opened_takes_what_is_known_at_once_and_lets_it_be_renewed(
+    answers: Answers, collector: Collector, clock: Clock
+) -> None:
+    first = answers.get(PATH, {})
+    collector.content, collector.version = {"runs": [1]}, '"2"'
+    collector.slow.clear()
+    clock.now += 6.0
+
+    with hasty(), reading() as found:
+        assert answers.get(PATH, {}) is first
+    assert found.asked == 100.0
+
+    collector.slow.set()
+    answers.close()  # waits for what is under way
+    assert answers.get(PATH, {}) == {"runs": [1]}
+    assert len(collector.asked) == 2
+
+
+@pytest.mark.parametrize("seconds", [AT_ONCE, 36_000.0])
+def test_what_is_long_known_is_not_taken_at_once(
+    answers: Answers, collector: Collector, clock: Clock, seconds: float
+) -> None:
+    answers.get(PATH, {})
+    collector.content, collector.version = {"runs": [1]}, '"2"'
+    clock.now += seconds
+
+    with hasty():
+        assert answers.get(PATH, {}) == {"runs": [1]}
+
+
+def test_what_somebody_just_changed_is_not_taken_at_once(
+    answers: Answers, collector: Collector
+) -> None:
+    answers.get(PATH, {})
+    collector.content, collector.version = {"runs": [1]}, '"2"'
+    answers.doubt()
+
+    with hasty():
+        assert answers.get(PATH, {}) == {"runs": [1]}
+
+
+def test_a_doubt_that_comes_while_the_collector_is_asked_is_not_forgotten(
+    answers: Answers, collector: Collector, clock: Clock
+) -> None:
+    answers.get(PATH, {})
+    collector.slow.clear()
+    clock.now += 1.5
+    asking = threading.Thread(target=lambda: answers.get(PATH, {}))
+    asking.start()
+    while len(collector.asked) < 2:
+        assert asking.is_alive()
+    answers.doubt()
+    collector.slow.set()
+    asking.join()
+    collector.content, collector.version = {"runs": [1]}, '"2"'
+
+    assert answers.get(PATH, {}) == {"runs": [1]}

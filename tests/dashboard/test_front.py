@@ -23,10 +23,14 @@ async def anything(request: Request) -> Response:
     return HTMLResponse(START_PAGE, headers={"etag": '"1"'})
 
 
+def _modules(path: str) -> list[str]:
+    return ["./static/js/Plot.1.js", "./static/js/Html.2.js"] if path == "fleet" else []
+
+
 @pytest.fixture
 def client() -> TestClient:
     inner = Starlette(routes=[Route("/_stcore/health", health), Route("/{path:path}", anything)])
-    front = Front(inner, lambda: {page.path: page.title for page in PAGES})
+    front = Front(inner, lambda: {page.path: page.title for page in PAGES}, _modules)
     return TestClient(front, follow_redirects=False)
 
 
@@ -38,6 +42,22 @@ def test_a_page_tells_the_browser_where_the_server_is(client: TestClient, path: 
     assert "BACKEND_BASE_URL" in answer.text
     assert "<title>Headway</title>" in answer.text
     assert int(answer.headers["content-length"]) == len(answer.content)
+
+
+@pytest.mark.parametrize("path", ["/", "/fleet", "/fleet/"])
+def test_a_page_has_the_browser_load_what_draws_it_beforehand(
+    client: TestClient, path: str
+) -> None:
+    text = client.get(path).text
+
+    for module in ("./static/js/Plot.1.js", "./static/js/Html.2.js"):
+        assert f'<link rel="modulepreload" crossorigin href="{module}">' in text
+        assert f'import("{module}");' in text
+    assert text.index("Plot.1.js") < text.index("Html.2.js")
+
+
+def test_a_page_that_names_nothing_has_nothing_loaded_beforehand(client: TestClient) -> None:
+    assert "modulepreload" not in client.get("/health").text
 
 
 def test_the_browser_may_ask_nobody_but_the_dashboard(client: TestClient) -> None:

@@ -1,8 +1,10 @@
 """The dashboard's process: its address, its port and what it tells nobody."""
 
 import socket
+from pathlib import Path
 
 import pytest
+import streamlit
 from streamlit import config
 
 from headway.dashboard import server
@@ -41,6 +43,15 @@ def test_the_server_reports_to_nobody_and_shows_no_traceback() -> None:
     assert options["browser.gatherUsageStats"] is False
     assert options["client.showErrorDetails"] == "none"
     assert options["server.address"] == "127.0.0.1"
+
+
+@pytest.mark.parametrize(("path", "first"), [("fleet", "PlotlyChart"), ("health", "Html")])
+def test_what_draws_a_page_is_there_to_be_loaded_beforehand(path: str, first: str) -> None:
+    modules = server._modules(path)
+
+    assert modules[0].startswith(f"./static/js/{first}.")
+    for module in modules:
+        assert (Path(streamlit.__file__).parent / "static" / module).is_file()
 
 
 @pytest.mark.slow
