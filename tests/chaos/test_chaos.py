@@ -44,6 +44,7 @@ def judged(truth: Path, database: Path, arrived: list[Envelope]) -> Verdict:
     return verdict(truth, database, {RUN: report})
 
 
+@pytest.mark.slow
 def test_a_store_that_holds_all_is_found_whole(tmp_path: Path) -> None:
     envelopes = recorded(tmp_path / "truth")
     found = judged(tmp_path / "truth", tmp_path / "store.duckdb", envelopes)

@@ -79,6 +79,7 @@ def test_a_value_that_the_collector_refuses_is_a_sentence(
     assert "limit must be a whole number from 1" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_closed_file_answers_as_its_collector_did(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -90,6 +90,7 @@ def test_times_that_nothing_fills_in_stay_unknown(
     assert [row["monotonic"] for row in found if row["code"] == 154] == [100_500_000_000]
 
 
+@pytest.mark.slow
 def test_the_year_is_that_of_the_files_last_change(
     log: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -73,6 +73,7 @@ def test_a_refused_statement_is_status_2(
     assert "DROP is not read-only" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "command",
     [

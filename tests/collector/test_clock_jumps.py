@@ -70,6 +70,7 @@ def negatives(value: Any, path: str = "") -> list[str]:
     return [path] if isinstance(value, int | float) and value < 0 else []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("jump", [-365 * 24 * HOUR, -HOUR, -30 * SECOND, HOUR, 365 * 24 * HOUR])
 def test_a_clock_that_is_set_makes_no_age_negative_and_refuses_nothing(
     service: Service, clock: SetClock, jump: int

@@ -69,6 +69,7 @@ def runs(found: dict[Key, float], name: str) -> set[str]:
     return {dict(labels)["run"] for known, labels in found if known == name}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("accept", ["text/plain", OPENMETRICS])
 def test_each_run_is_told_as_its_ledger_stands(collector: Running, accept: str) -> None:
     for _ in range(2):  # the second time from what was kept

@@ -333,6 +333,7 @@ def test_records_that_are_alike_are_read_as_protobuf_reads_them(content: bytes) 
     assert [item.reason for item in decoded.quarantined] == reasons
 
 
+@pytest.mark.slow
 @given(content=similar(), data=st.data())
 def test_one_damaged_record_among_others_is_read_as_protobuf_reads_it(
     content: bytes, data: st.DataObject

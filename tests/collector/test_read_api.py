@@ -244,6 +244,7 @@ def test_what_is_confirmed_says_up_to_when_it_is_true(over: Running, path: str) 
     assert first.json()["as_of"] <= int(first.headers[AS_OF]) < int(again.headers[AS_OF])
 
 
+@pytest.mark.slow
 def test_what_changed_is_sent_by_every_endpoint(tmp_path: Path) -> None:
     with running(tmp_path / "events.duckdb", broken("broken-1", "f" * 32)) as collector:
         before = {path: asked(collector, path) for path in GETS}

@@ -131,6 +131,7 @@ def test_nothing_expires_where_the_setting_is_0(store: EventStore) -> None:
     assert store.keeping.segments() == {}
 
 
+@pytest.mark.slow
 def test_events_are_stored_while_old_steps_expire(store: EventStore) -> None:
     world = World(store)
     world.add(RUN + END)

@@ -81,10 +81,12 @@ def test_everybody_who_was_told_of_a_subject_is_named() -> None:
     assert alerts.told([waiting]) == alerts.told([]) == "not yet"
 
 
+@pytest.mark.slow
 def test_who_would_be_told_is_shown(collector: Running) -> None:
     assert "**log** (log), because no route takes it" in text(opened())
 
 
+@pytest.mark.slow
 def test_a_silence_is_kept_under_the_reader_s_name(
     collector: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -101,6 +103,7 @@ def test_a_silence_is_kept_under_the_reader_s_name(
     assert made["matchers"] == ['run="llama-1"']
 
 
+@pytest.mark.slow
 def test_alerting_that_is_off_is_said_in_words(collector: Running) -> None:
     collector.service.alerting = None
     at = AppTest.from_function(_page, default_timeout=60).run()

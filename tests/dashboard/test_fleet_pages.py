@@ -118,6 +118,7 @@ def test_the_fleet_page_shows_the_numbers_of_the_terminal_report(
     assert "EUR" in shown["Cost of what was lost"]
 
 
+@pytest.mark.slow
 def test_the_waterfall_leads_from_all_time_to_productive_time(
     collector: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -132,6 +133,7 @@ def test_the_waterfall_leads_from_all_time_to_productive_time(
     )
 
 
+@pytest.mark.slow
 def test_a_window_leaves_out_what_lay_before_and_compares_with_it(
     collector: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -145,6 +147,7 @@ def test_a_window_leaves_out_what_lay_before_and_compares_with_it(
     assert any("run=new-1" in link for link in _links(at))
 
 
+@pytest.mark.slow
 def test_every_run_leads_to_its_page_and_to_the_evidence_of_its_costliest_incident(
     collector: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -158,6 +161,7 @@ def test_every_run_leads_to_its_page_and_to_the_evidence_of_its_costliest_incide
     assert "incidents?run=live&state=open" in links
 
 
+@pytest.mark.slow
 def test_the_first_sentence_names_the_run_the_loss_and_whose_fault_incidents_are(
     collector: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -170,6 +174,7 @@ def test_the_first_sentence_names_the_run_the_loss_and_whose_fault_incidents_are
     assert re.search("All incidents cost .*: (machines|software)", text)
 
 
+@pytest.mark.slow
 def test_a_team_and_a_month_can_be_chosen_in_the_address(
     collector: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -182,6 +187,7 @@ def test_a_team_and_a_month_can_be_chosen_in_the_address(
     assert "2023-10" not in _text(at)
 
 
+@pytest.mark.slow
 def test_totals_by_team_are_those_of_the_terminal(
     collector: Running, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -199,6 +205,7 @@ def test_totals_by_team_are_those_of_the_terminal(
     assert "without it" in table
 
 
+@pytest.mark.slow
 def test_a_team_in_a_link_that_is_gone_says_so(
     collector: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -207,6 +214,7 @@ def test_a_team_in_a_link_that_is_gone_says_so(
     assert "No such run lived in this time." in _text(at)
 
 
+@pytest.mark.slow
 def test_recovery_shows_the_rates_of_the_api_with_their_counts(
     collector: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -219,6 +227,7 @@ def test_recovery_shows_the_rates_of_the_api_with_their_counts(
     assert "too few to compare" in " ".join(one.value for one in at.caption)
 
 
+@pytest.mark.slow
 def test_recovery_of_one_cause_is_chosen_in_the_address(
     collector: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -230,6 +239,7 @@ def test_recovery_of_one_cause_is_chosen_in_the_address(
     assert shown["Open"] == "of 1 incident"
 
 
+@pytest.mark.slow
 def test_recovery_of_a_time_without_an_incident_says_what_to_do(
     collector: Running, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -241,6 +251,7 @@ def test_recovery_of_a_time_without_an_incident_says_what_to_do(
     assert "Choose a longer time" in _text(at)
 
 
+@pytest.mark.slow
 def test_hardware_says_what_a_fault_means_and_calls_no_unseen_gpu_healthy(
     collector: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -259,6 +270,7 @@ def test_hardware_says_what_a_fault_means_and_calls_no_unseen_gpu_healthy(
     assert "headway 2026" in text
 
 
+@pytest.mark.slow
 def test_the_heatmap_is_that_of_the_api(
     collector: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -272,6 +284,7 @@ def test_the_heatmap_is_that_of_the_api(
     assert cells["z"] == [one["failures"] for one in found["nodes"]]
 
 
+@pytest.mark.slow
 def test_a_node_in_the_address_shows_its_incidents_and_how_to_cordon_it(
     collector: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -283,6 +296,7 @@ def test_a_node_in_the_address_shows_its_incidents_and_how_to_cordon_it(
     assert any("kubectl cordon n1" in code.value for code in at.code)
 
 
+@pytest.mark.slow
 def test_an_unknown_node_in_a_link_is_a_sentence_with_the_next_step(
     collector: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -291,6 +305,7 @@ def test_an_unknown_node_in_a_link_is_a_sentence_with_the_next_step(
     assert "nothing is known of a node 'gone'" in _text(at).lower()
 
 
+@pytest.mark.slow
 def test_a_run_in_its_first_second_is_drawn_on_every_page(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -300,6 +315,7 @@ def test_a_run_in_its_first_second_is_drawn_on_every_page(
             _open(begun, page, monkeypatch)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("page", "sentence"),
     [

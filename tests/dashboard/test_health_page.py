@@ -91,6 +91,7 @@ def test_the_numbers_of_the_health_page_are_the_apis() -> None:
     assert health["versions"]["headway"] in html(at)
 
 
+@pytest.mark.slow
 def test_every_number_of_the_health_page_offers_its_meaning_and_its_query() -> None:
     at = opened(_health)
 
@@ -100,6 +101,7 @@ def test_every_number_of_the_health_page_offers_its_meaning_and_its_query() -> N
     assert len(said) >= len(at.metric)
 
 
+@pytest.mark.slow
 def test_of_five_million_rows_a_page_sends_a_thousand_and_says_so() -> None:
     at = opened(_explore, question="own", sql="SELECT range AS step FROM range(5000000)")
 

@@ -124,6 +124,7 @@ def test_the_incidents_page_counts_and_sums_what_the_api_lists(collector: Runnin
     assert "Cost" not in shown
 
 
+@pytest.mark.slow
 def test_incidents_of_one_signature_are_one_row_that_leads_to_them(collector: Running) -> None:
     at = opened(_incidents)
     said = html(at)
@@ -137,6 +138,7 @@ def test_incidents_of_one_signature_are_one_row_that_leads_to_them(collector: Ru
     assert killed(collector)["incident"] not in rows
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("chosen", "expected"),
     [
@@ -155,6 +157,7 @@ def test_what_is_chosen_in_the_address_is_what_is_listed(
     assert listed == expected
 
 
+@pytest.mark.slow
 def test_older_incidents_are_on_the_next_page_and_the_newest_a_click_away(
     collector: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -175,12 +178,14 @@ def test_older_incidents_are_on_the_next_page_and_the_newest_a_click_away(
     assert listed(at) == every[:2]
 
 
+@pytest.mark.slow
 def test_nothing_of_a_kind_says_what_to_do(collector: Running) -> None:
     at = opened(_incidents, cause="Network")
     assert "No incident opened." in text(at)
     assert "Choose a longer time, or fewer conditions." in text(at)
 
 
+@pytest.mark.slow
 def test_the_incident_page_says_what_the_terminal_says(
     collector: Running, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -203,6 +208,7 @@ def test_the_incident_page_says_what_the_terminal_says(
         assert words in text(at)
 
 
+@pytest.mark.slow
 def test_the_story_is_in_order_of_time_and_the_first_fault_stands_out(collector: Running) -> None:
     one = killed(collector)
     at = opened(_incident, incident=one["incident"])
@@ -219,6 +225,7 @@ def test_the_story_is_in_order_of_time_and_the_first_fault_stands_out(collector:
     assert [line for line in told if "Training goes on" in line]
 
 
+@pytest.mark.slow
 def test_a_suspected_node_has_the_command_that_cordons_it(collector: Running) -> None:
     one = killed(collector)
     at = opened(_incident, incident=one["incident"])
@@ -226,6 +233,7 @@ def test_a_suspected_node_has_the_command_that_cordons_it(collector: Running) ->
     assert any(command.startswith("kubectl cordon") for command in one["cordon"])
 
 
+@pytest.mark.slow
 def test_similar_incidents_are_linked(collector: Running) -> None:
     (first,), (second,) = (collector.client.incidents(run) for run in ("llama-1", "llama-2"))
     at = opened(_incident, incident=first["incident"])
@@ -235,6 +243,7 @@ def test_similar_incidents_are_linked(collector: Running) -> None:
     assert "No other incident shares" in text(alone)
 
 
+@pytest.mark.slow
 def test_who_has_signed_in_is_asked_for_no_name(
     collector: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -247,6 +256,7 @@ def test_who_has_signed_in_is_asked_for_no_name(
     assert found["acknowledged_by"] == "grace@example.org"
 
 
+@pytest.mark.slow
 def test_without_the_scope_to_write_the_page_says_so_and_offers_nothing(
     collector: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -261,6 +271,7 @@ def test_without_the_scope_to_write_the_page_says_so_and_offers_nothing(
     assert not at.button
 
 
+@pytest.mark.slow
 def test_what_people_say_is_recorded_under_their_name_and_shown(
     collector: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -293,11 +304,13 @@ def test_what_people_say_is_recorded_under_their_name_and_shown(
     collector.client.correct(one["incident"], "exception", "the test")
 
 
+@pytest.mark.slow
 def test_a_link_to_an_incident_that_is_gone_or_none_says_what_to_do(collector: Running) -> None:
     assert "no incident 'gone' is known here" in text(opened(_incident, incident="gone")).lower()
     assert "The address names no incident." in text(opened(_incident))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", ["worst-incidents", "week-against-week", "freshness-at-fault", "longest-phases"]
 )
@@ -318,6 +331,7 @@ def test_a_saved_question_is_answered_as_the_api_does(collector: Running, name: 
     assert f"{counted(len(found['rows']), 'row')}, after" in text(at)
 
 
+@pytest.mark.slow
 def test_views_that_are_not_written_yet_are_told_from_an_answer_without_rows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -332,6 +346,7 @@ def test_views_that_are_not_written_yet_are_told_from_an_answer_without_rows(
     st.cache_resource.clear()
 
 
+@pytest.mark.slow
 def test_parameters_of_a_question_are_in_the_address(collector: Running) -> None:
     at = opened(
         _explore, **{"question": "worst-incidents", "with-cause": "killed", "with-limit": "5"}
@@ -343,6 +358,7 @@ def test_parameters_of_a_question_are_in_the_address(collector: Running) -> None
     assert "No row fits." in text(at)
 
 
+@pytest.mark.slow
 def test_a_statement_in_the_address_is_answered_and_its_parameters_are_bound(
     collector: Running,
 ) -> None:
@@ -354,6 +370,7 @@ def test_a_statement_in_the_address_is_answered_and_its_parameters_are_bound(
     ]
 
 
+@pytest.mark.slow
 def test_only_a_thousand_rows_are_shown_and_it_says_how_many_there_are(collector: Running) -> None:
     sql = "SELECT range AS n, range % 7 AS m FROM range(12345)"
     at = opened(_explore, question="own", sql=sql)
@@ -361,6 +378,7 @@ def test_only_a_thousand_rows_are_shown_and_it_says_how_many_there_are(collector
     assert "The first 1,000 of 12,345 rows" in text(at)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("sql", "error", "step"),
     [
@@ -378,6 +396,7 @@ def test_a_statement_that_must_not_run_is_words_with_a_next_step(
     assert not at.dataframe
 
 
+@pytest.mark.slow
 def test_going_on_from_a_question_keeps_its_statement_and_its_values(collector: Running) -> None:
     at = opened(_explore, **{"question": "worst-incidents", "with-cause": "killed"})
     (go_on,) = (one for one in at.button if one.label == "Go on from this statement")

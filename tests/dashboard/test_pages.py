@@ -79,6 +79,7 @@ def _figure(at: AppTest, index: int) -> dict[str, Any]:
     return dict(json.loads(at.get("plotly_chart")[index].proto.spec))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("three_runs")
 @pytest.mark.parametrize("one", [LIVE, ENDED, GAPS], ids=["live", "ended", "with a range"])
 def test_the_run_page_shows_the_reports_goodputs(one: Sample) -> None:
@@ -90,6 +91,7 @@ def test_the_run_page_shows_the_reports_goodputs(one: Sample) -> None:
     assert shown["Attempts"] == count(one.report["attempts"])
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("three_runs")
 def test_the_run_page_draws_the_ledger_that_the_report_holds() -> None:
     at = _open(_run, ENDED.report["run"])
@@ -102,6 +104,7 @@ def test_the_run_page_draws_the_ledger_that_the_report_holds() -> None:
     assert sum(ledger["x"][1:]) == pytest.approx(100)
 
 
+@pytest.mark.slow
 def test_an_incident_without_a_suspect_or_a_known_rollback_says_so_and_a_node_alone_is_named(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -117,6 +120,7 @@ def test_an_incident_without_a_suspect_or_a_known_rollback_says_so_and_a_node_al
     assert "unknown steps" not in cells
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("three_runs")
 def test_a_run_name_in_the_address_opens_its_newest_run() -> None:
     at = _open(_run, "demo")
@@ -124,6 +128,7 @@ def test_a_run_name_in_the_address_opens_its_newest_run() -> None:
     assert _metrics(at)["Training goodput"] == ratio_range(**ENDED.report["training_goodput"])
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("three_runs")
 def test_without_a_run_in_the_address_the_newest_opens() -> None:
     at = _open(_run)
@@ -131,6 +136,7 @@ def test_without_a_run_in_the_address_the_newest_opens() -> None:
     assert _metrics(at)["Training goodput"] == ratio_range(**LIVE.report["training_goodput"])
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("three_runs")
 def test_an_unknown_run_in_a_link_is_a_sentence_with_the_next_step() -> None:
     at = _open(_run, "deleted-long-ago")
@@ -144,6 +150,7 @@ def at_text(at: AppTest) -> str:
     return _html(at).replace("&#x27;", "'")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("three_runs")
 def test_a_live_run_has_an_age_and_an_ended_one_is_final() -> None:
     live, ended = _open(_run, LIVE.report["run"]), _open(_run, ENDED.report["run"])
@@ -181,6 +188,7 @@ def test_before_the_first_run_a_page_says_how_to_start_one(
     assert "headway demo" in html
 
 
+@pytest.mark.slow
 def test_when_the_collector_goes_away_the_last_numbers_stay_with_a_warning(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -198,6 +206,7 @@ def test_when_the_collector_goes_away_the_last_numbers_stay_with_a_warning(
     assert _metrics(at)["Training goodput"] == ratio_range(**LIVE.report["training_goodput"])
 
 
+@pytest.mark.slow
 def test_a_run_in_its_first_second_draws_without_a_step_or_an_attempt(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -132,6 +132,7 @@ def test_ranks_agree_on_the_run_id_where_files_cannot_have_two_names(
     assert [path.name for path in tmp_path.iterdir()] == [identity.RUN_ID_FILE]
 
 
+@pytest.mark.slow
 def test_ranks_that_start_together_agree_on_the_run_id(tmp_path: Path) -> None:
     program = (
         "import sys\nfrom pathlib import Path\nfrom headway.exporter import identity\n"

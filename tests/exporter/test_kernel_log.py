@@ -63,6 +63,7 @@ def test_a_fault_is_recorded_with_its_time_class_policy_and_line(watch: Watch, l
     assert event.line == line(1001.5, 79).rstrip()
 
 
+@pytest.mark.slow
 def test_a_storm_is_one_fault_and_its_late_lines_are_a_sentence(watch: Watch, log: Path) -> None:
     watch.poll()
     for second in range(20):

@@ -452,6 +452,7 @@ def test_every_record_made_before_a_kill_is_read_back(tmp_path: Path) -> None:
             expected = envelope.last_sequence + 1
 
 
+@pytest.mark.slow
 def test_a_reader_beside_a_busy_writer_sees_each_record_once(tmp_path: Path) -> None:
     with subprocess.Popen(
         [sys.executable, "-c", _VICTIM, str(tmp_path)],

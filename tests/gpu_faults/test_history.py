@@ -83,6 +83,7 @@ def test_an_xid_that_comes_back_after_two_reboots_asks_for_inspection() -> None:
     assert rules(*back[:2], fault(1, 79)) == []  # of an unknown boot
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [1, 13_104])
 def test_cleanups_after_a_fault_never_count(count: int) -> None:
     assert rules(*(fault(hours / 1000, 45, boot_id=str(hours)) for hours in range(count))) == []

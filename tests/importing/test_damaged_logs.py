@@ -64,6 +64,7 @@ def test_of_a_packed_file_without_its_end_what_is_there_counts(capsys, tmp_path)
     assert found["runs"][0]["steps"]["highest"] == 260
 
 
+@pytest.mark.slow
 def test_a_file_that_unpacks_to_absurdly_much_is_refused(capsys, tmp_path, monkeypatch):
     monkeypatch.setattr(log_files_module, "_ABSURD_SIZE", 10 * 1024**2)
     path = tmp_path / "bomb.log.gz"
@@ -111,6 +112,7 @@ def test_colours_carriage_returns_and_a_hole_of_zeros_change_nothing(capsys, tmp
     assert found["lines"]["suspicious"] == {"zero bytes": 1}
 
 
+@pytest.mark.slow
 def test_bars_that_a_terminal_redraws_are_one_line_each(capsys, tmp_path):
     name = "hf_trainer_nccl_timeout.log"
     text = (LOGS / name).read_text().replace("s/it]\n", "s/it]\r")

@@ -85,6 +85,7 @@ def test_after_a_signal_it_is_128_and_the_signal(tmp_path: Path) -> None:
     assert ended.returncode == 128 + signal.SIGKILL
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["no-such-launcher", ""])
 def test_a_missing_command_is_127_and_a_sentence(tmp_path: Path, name: str) -> None:
     ended = launched(tmp_path, [name, "train.py"])
@@ -136,6 +137,7 @@ def test_streams_that_are_one_keep_their_order(tmp_path: Path) -> None:
     assert ended.stdout == b"".join(b"%d " % number for number in range(500))
 
 
+@pytest.mark.slow
 def test_standard_input_is_the_commands(tmp_path: Path) -> None:
     assert launched(tmp_path, ["cat"], input=b"\x00\xff typed").stdout == b"\x00\xff typed"
 

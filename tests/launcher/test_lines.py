@@ -302,6 +302,7 @@ def test_no_text_is_an_error(text: str) -> None:
     parse(text)
 
 
+@pytest.mark.slow
 @given(
     st.sampled_from([line for line, _ in SAID]),
     st.lists(st.tuples(st.integers(0, 250), st.text(max_size=5)), max_size=6),

@@ -66,6 +66,7 @@ def training(end: str = "returns") -> list[str]:
     return [sys.executable, "-c", TRAINING + ENDS[end]]
 
 
+@pytest.mark.slow
 def test_what_a_command_recorded_is_shipped_before_the_exit(
     endpoint: OtlpEndpoint, tmp_path: Path
 ) -> None:

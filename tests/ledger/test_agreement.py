@@ -20,6 +20,7 @@ def compare(seeds):
     return told
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("start", range(0, FAST, 50))
 def test_both_ledgers_agree_on_some_random_runs(start):
     assert compare(range(start, start + 50)) == {}

@@ -164,6 +164,7 @@ def test_a_node_ahead_is_known_as_soon_as_it_was_measured() -> None:
     assert same(ledger(events, at(331)), ledger(BASE, at(331)))
 
 
+@pytest.mark.slow
 @given(st.randoms(use_true_random=False))
 def test_late_and_reordered_events_and_offsets_change_nothing(chance: random.Random) -> None:
     first = [

@@ -102,6 +102,7 @@ def agree(online: Ledger, batch: Ledger) -> None:
     assert longest_phases(online) == longest_phases(batch)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", some(3, of=60))
 def test_a_run_read_record_by_record_equals_one_read_at_once(seed: int, grows: Growth) -> None:
     chance = random.Random(seed)  # noqa: S311
@@ -118,6 +119,7 @@ def test_a_run_read_record_by_record_equals_one_read_at_once(seed: int, grows: G
     assert grows.taken > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", some(4, of=150))
 def test_a_random_run_equals_itself_on_every_prefix(seed: int, grows: Growth) -> None:
     envelopes = random_run(seed)

@@ -123,6 +123,7 @@ def arrivals(seed):
     return envelopes, rng
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", FEW)
 def test_asking_in_between_never_changes_a_later_answer(seed):
     envelopes, rng = arrivals(seed)

@@ -22,6 +22,7 @@ def everything(made: Fleet) -> list[Envelope]:
     return [*made.machines, *(event for run in made.runs for event in run.events)]
 
 
+@pytest.mark.slow
 def test_the_same_seed_and_time_give_the_same_fleet(small: Fleet) -> None:
     again = fleet(NOW, runs=6, live=1, nodes=8, incidents=24)
 
@@ -47,6 +48,7 @@ def test_what_has_ended_is_past_and_what_lives_goes_on(small: Fleet) -> None:
         assert (last > NOW + AHEAD // 2) if run.live else (last < NOW)
 
 
+@pytest.mark.slow
 def test_every_run_says_whose_it_is_and_its_ledger_has_no_contradiction(small: Fleet) -> None:
     for run in small.runs:
         configured = next(e.event for e in run.events if isinstance(e.event, RunConfigured))
@@ -65,6 +67,7 @@ def test_gpu_faults_are_told_by_the_node_and_most_strike_few_gpus(small: Fleet) 
     assert {event.event.classification for event in told if isinstance(event.event, GpuXid)}
 
 
+@pytest.mark.slow
 def test_a_fleet_has_about_as_many_incidents_as_were_asked_for(small: Fleet) -> None:
     found = sum(len(incidents(ledger(run.events, run.events[-1].wall))) for run in small.runs)
 

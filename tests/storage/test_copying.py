@@ -62,6 +62,7 @@ def content(path: Path) -> dict[str, list[Any]]:
         }
 
 
+@pytest.mark.slow
 def test_an_export_taken_into_an_empty_database_gives_the_same_tables(
     path: Path, tmp_path: Path
 ) -> None:
@@ -77,6 +78,7 @@ def test_an_export_taken_into_an_empty_database_gives_the_same_tables(
     assert {name: len(rows) for name, rows in whole.items()} == counts
 
 
+@pytest.mark.slow
 def test_importing_twice_or_where_it_came_from_changes_nothing(path: Path, tmp_path: Path) -> None:
     before = content(path)
     with closing(EventStore.open(path)) as store:
@@ -119,6 +121,7 @@ def test_nothing_that_exists_is_written_over(store: EventStore, tmp_path: Path) 
         store.export(tmp_path)
 
 
+@pytest.mark.slow
 def test_a_backup_opens_as_a_database_with_everything_in_it(path: Path, tmp_path: Path) -> None:
     with closing(EventStore.open(path)) as store:
         store.backup(tmp_path / "copy.duckdb")

@@ -72,6 +72,7 @@ def num_steps(events: Sequence[Envelope]) -> int:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 4, 7, 13, 17, 21])
 def test_a_run_of_which_steps_expire_again_and_again_ends_with_the_report_of_the_whole(
     seed: int,

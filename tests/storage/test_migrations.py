@@ -44,6 +44,7 @@ def engine(tmp_path: Path) -> Iterator[Engine]:
     made.dispose()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("released", RELEASED, ids=lambda path: path.stem)
 def test_a_file_of_a_released_schema_keeps_its_events_and_takes_new_ones(
     released: Path, tmp_path: Path
@@ -61,6 +62,7 @@ def test_a_file_of_a_released_schema_keeps_its_events_and_takes_new_ones(
             store.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("released", RELEASED, ids=lambda path: path.stem)
 def test_a_migrated_file_has_the_declared_tables_and_a_version(
     released: Path, tmp_path: Path

@@ -205,6 +205,7 @@ def only(rows: list[dict[str, Any]], *columns: str) -> list[tuple[Any, ...]]:
     return [tuple(row[column] for column in columns) for row in rows]
 
 
+@pytest.mark.slow
 def test_the_worst_incidents_come_first(store: EventStore) -> None:
     found = answer(store, "worst-incidents", limit=3)
     assert only(found, "incident", "lost_gpu_hours", "team") == [
