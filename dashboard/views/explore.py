@@ -12,7 +12,7 @@ import streamlit as st
 
 from headway.dashboard import markup, source
 from headway.dashboard.figures import rows as figures
-from headway.dashboard.views import reader
+from headway.dashboard.views import reader, search
 from headway.dashboard.views.plots import plot
 from headway.settings import ClientSettings, load
 from headway.storage.client import CollectorRefused
@@ -39,6 +39,8 @@ def page() -> None:
     """Draw the page; question, values and statement are in the address."""
     st.title("Explore")
     st.html(_STYLE)
+    if search.box():
+        return
     questions = {one["name"]: one for one in source.answer("questions")["questions"]}
     st.html(
         markup.lead(

@@ -11,7 +11,8 @@ from headway.dashboard.source import RunData
 from headway.dashboard.views.run_panels.settings import changes
 
 _OTHER = "other"
-_KINDS: Mapping[str, str] = {"run": "With another run", "configuration": "Two configurations"}
+RUNS, CONFIGURATIONS = "Runs", "Configurations"
+"""What is compared, as the address says it, too."""
 
 
 def show(data: RunData) -> None:
@@ -19,14 +20,13 @@ def show(data: RunData) -> None:
     report = data.report
     kind = st.segmented_control(
         "Compare",
-        list(_KINDS),
-        default="run",
+        [RUNS, CONFIGURATIONS],
+        default=RUNS,
         required=True,
-        format_func=_KINDS.__getitem__,
         key="compare",
         bind="query-params",
     )
-    asked = _two_runs(report["run"]) if kind == "run" else _two_configurations(report["run"])
+    asked = _two_runs(report["run"]) if kind == RUNS else _two_configurations(report["run"])
     if asked is not None:
         _show(asked)
 
