@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from headway.blocks import Part, source
-from headway.collector.node_feed import NodeFeed
+from headway.collector.node_feed import MOST_READINGS, NodeFeed, Stay
 from headway.collector.run_ledger import (
     LedgerFailed,
     RunLedger,
@@ -36,8 +36,8 @@ _MORE = 150_000_000
 """The same, in ns, for ledgers older than `_LAG`, as after a time when nobody asked."""
 _ROOM = 0.9
 """Share of the limit up to which runs stay once it is reached."""
-Stored = Callable[[str], tuple[Sequence[FrozenSegment], Iterable[Envelope]]]
-"""Reads a run's segments and events from the store."""
+Stored = Callable[[str, Mapping[str, Stay]], tuple[Sequence[FrozenSegment], Iterable[Envelope]]]
+"""Reads a run's segments and events from the store, and what its nodes told of their memory."""
 _LIGHT = 32 * 2**20
 """Bytes of events from which on a ledger may take long, though nobody computed it yet."""
 _PATIENCE = 5.0
@@ -85,7 +85,7 @@ class Ledgers:
         self._lock = threading.Lock()
         self._runs: dict[str, RunLedger] = {}
         self._unsettled: set[RunLedger] = set()
-        self._feed = NodeFeed()
+        self._feed = NodeFeed(None if stored is None else MOST_READINGS)
         self._computing = threading.Lock()
         self._opening = uuid.uuid4().hex[:12]
         self._num_computed = 0
@@ -119,10 +119,13 @@ class Ledgers:
                 self._unsettled.add(found)
         with self._lock:
             given = self._feed.add(parts)
-            for run, told in given.items():
+            for run, told in given.by_run.items():
                 if told:
                     self._runs[run].add_of_nodes(told)
                     self._unsettled.add(self._runs[run])
+            for run in given.lacking:
+                self._runs[run].read_anew()
+                self._unsettled.add(self._runs[run])
         self._make_room(leaving)
 
     def _make_room(self, leaving: Callable[[str], None] | None) -> None:
@@ -148,9 +151,9 @@ class Ledgers:
         """Read all of a run again."""
         if self._stored is None:
             raise AssertionError("nothing is let go that cannot be read again")
-        segments, events = self._stored(run)
         with self._lock:
-            of_nodes = self._feed.of_run(run)
+            of_nodes, stays = self._feed.of_run(run), self._feed.stays(run)
+        segments, events = self._stored(run, stays)
         return StoredRun(segments, events, of_nodes)
 
     def expire(self, run: str, found: Expiry) -> None:

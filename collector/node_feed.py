@@ -2,62 +2,97 @@
 
 An event of a node names no run. It reaches every run that had ranks there by then or up to a day
 before, whichever of the two was stored first; so that the order of arrival does not matter. Each
-addition costs what is new, a run's first rank on a node what the node told before.
+addition costs what is new, a run's first rank on a node what the node told before. What a node
+tells of its memory is much, and matters to a run only while that is there: the newest is kept here,
+the rest is in the store.
 """
 
 from bisect import bisect_right, insort
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from headway.blocks import Block, Part
 from headway.events import Envelope, NodeMemory
 from headway.ledger.intake import DAY, SAMPLES, is_of_node, occurred
 
+_BEFORE = 3600 * 10**9
+"""How long before a run's first sign on a node, in ns, the node's memory may matter to it."""
+MOST_READINGS = 200
+"""Readings of its memory that are kept of a node: of half a day at least, while little changes."""
+
+
+class Stay(NamedTuple):
+    """From when to when what a node tells of its memory is given to a run, in ns, ends included.
+
+    What it tells of other things is given to the run from the beginning.
+    """
+
+    since: int
+    until: int
+
+
+class Given(NamedTuple):
+    """What runs are to be given; those `lacking` have to be read again from the store."""
+
+    by_run: Mapping[str, Sequence[Envelope]]
+    lacking: frozenset[str]
+
 
 @dataclass(slots=True)
 class _Node:
-    """The events of one node by time, and up to when each run there has been given them (ns).
+    """The events of one node by time, `readings` those of its memory; who was there, and when.
 
-    `rare` are those without what it told of its memory.
+    Readings of a time up to `forgotten`, in ns, may be in the store alone.
     """
 
-    events: list[Envelope] = field(default_factory=list)
     rare: list[Envelope] = field(default_factory=list)
-    given: dict[str, int] = field(default_factory=dict)
+    readings: list[Envelope] = field(default_factory=list)
+    forgotten: int | None = None
+    stays: dict[str, Stay] = field(default_factory=dict)
 
 
 class NodeFeed:
     """Gives runs the events of their nodes; takes stored events in any order."""
 
-    def __init__(self) -> None:
+    def __init__(self, most_readings: int | None = None) -> None:
+        """Start empty; without a number all readings are kept."""
         self.num_events = 0
         """Events of nodes so far, samples included."""
+        self._most_readings = most_readings
         self._nodes: dict[str, _Node] = defaultdict(_Node)
 
-    def add(self, parts: Iterable[Part]) -> dict[str, list[Envelope]]:
+    def add(self, parts: Iterable[Part]) -> Given:
         """Take stored events; return by run what it is to be given now."""
         found: dict[str, list[Envelope]] = defaultdict(list)
-        reached: dict[tuple[str, str], int] = {}
+        reached: dict[tuple[str, str], Stay] = {}
         for envelope in self._telling(parts, reached):
             if envelope.node is None:
                 continue
             if is_of_node(envelope):
                 self.num_events += 1
                 if not isinstance(envelope.event, SAMPLES):
-                    self._take(envelope.node, envelope, found)
+                    self._take(self._nodes[envelope.node], envelope, found)
             elif envelope.run is not None and envelope.rank is not None:
-                key = (envelope.node, envelope.run)
-                reached[key] = max(reached.get(key, 0), occurred(envelope) + DAY)
-        for (name, run), until in reached.items():
+                time = occurred(envelope)
+                _reach(reached, (envelope.node, envelope.run), time, time)
+        lacking = set()
+        for (name, run), stay in reached.items():
             node = self._nodes[name]
-            given = node.given.get(run)
-            if given is None or until > given:
-                low = 0 if given is None else bisect_right(node.events, given, key=occurred)
-                high = bisect_right(node.events, until, key=occurred)
-                found[run] += node.events[low:high]
-                node.given[run] = until
-        return found
+            before = node.stays.get(run)
+            if before is not None:
+                stay = Stay(min(stay.since, before.since), max(stay.until, before.until))
+            if stay == before:
+                continue
+            node.stays[run] = stay
+            known = None if before is None else before.until
+            found[run] += _between(node.rare, known, stay.until)
+            for begin, end in _added(before, stay):
+                found[run] += _between(node.readings, begin - 1, end)
+                if node.forgotten is not None and begin <= node.forgotten:
+                    lacking.add(run)
+        return Given(found, frozenset(lacking))
 
     def rare(self, node: str) -> Sequence[Envelope]:
         """Return the events of a node in order of time, but for what it told of its memory."""
@@ -65,13 +100,21 @@ class NodeFeed:
         return () if known is None else tuple(known.rare)
 
     def of_run(self, run: str) -> list[Envelope]:
-        """Return all that a run was given so far."""
+        """Return all that a run was given so far, but for what nodes told of their memory."""
         return [
             envelope
             for node in self._nodes.values()
-            if (given := node.given.get(run)) is not None
-            for envelope in node.events[: bisect_right(node.events, given, key=occurred)]
+            if (stay := node.stays.get(run)) is not None
+            for envelope in _between(node.rare, None, stay.until)
         ]
+
+    def stays(self, run: str) -> dict[str, Stay]:
+        """Return by node when a run was there."""
+        return {
+            name: stay
+            for name, node in self._nodes.items()
+            if (stay := node.stays.get(run)) is not None
+        }
 
     def num_rare(self, node: str) -> int:
         """Return how many events `rare` has."""
@@ -82,17 +125,21 @@ class NodeFeed:
         """Return the nodes of which anything is known."""
         return sorted(self._nodes)
 
-    def _take(self, name: str, envelope: Envelope, found: dict[str, list[Envelope]]) -> None:
-        node = self._nodes[name]
-        insort(node.events, envelope, key=occurred)
-        if not isinstance(envelope.event, NodeMemory):
-            insort(node.rare, envelope, key=occurred)
-        for run, until in node.given.items():
-            if occurred(envelope) <= until:
+    def _take(self, node: _Node, envelope: Envelope, found: dict[str, list[Envelope]]) -> None:
+        time = occurred(envelope)
+        is_reading = isinstance(envelope.event, NodeMemory)
+        insort(node.readings if is_reading else node.rare, envelope, key=occurred)
+        for run, stay in node.stays.items():
+            if time <= stay.until and (not is_reading or stay.since <= time):
                 found[run].append(envelope)
+        most = self._most_readings
+        if most is not None and len(node.readings) >= 2 * most:
+            gone = len(node.readings) - most
+            node.forgotten = occurred(node.readings[gone - 1])
+            del node.readings[:gone]
 
     def _telling(
-        self, parts: Iterable[Part], reached: dict[tuple[str, str], int]
+        self, parts: Iterable[Part], reached: dict[tuple[str, str], Stay]
     ) -> Iterator[Envelope]:
         """Yield what has to be looked at one by one; of other blocks note what they reached."""
         for part in parts:
@@ -104,9 +151,34 @@ class NodeFeed:
                 continue
             if run is not None:
                 if part.rank is not None:
-                    key = (node, run)
-                    reached[key] = max(reached.get(key, 0), part.latest + DAY)
+                    _reach(reached, (node, run), part.earliest, part.latest)
             elif part.rank is None and issubclass(part.kind, SAMPLES):
                 self.num_events += part.count
             else:
                 yield from part.envelopes()
+
+
+def _reach(
+    reached: dict[tuple[str, str], Stay], key: tuple[str, str], earliest: int, latest: int
+) -> None:
+    """Note that a run showed on a node between two times in ns."""
+    stay = Stay(earliest - _BEFORE, latest + DAY)
+    known = reached.get(key, stay)
+    reached[key] = Stay(min(stay.since, known.since), max(stay.until, known.until))
+
+
+def _added(before: Stay | None, now: Stay) -> Iterator[tuple[int, int]]:
+    """Yield by what a stay has become longer, ends included."""
+    if before is None:
+        yield now
+        return
+    if now.since < before.since:
+        yield now.since, before.since - 1
+    if now.until > before.until:
+        yield before.until + 1, now.until
+
+
+def _between(events: Sequence[Envelope], after: int | None, until: int) -> Sequence[Envelope]:
+    """Return the events after a time and up to another, in ns."""
+    low = 0 if after is None else bisect_right(events, after, key=occurred)
+    return events[low : bisect_right(events, until, key=occurred)]

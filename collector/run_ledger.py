@@ -141,6 +141,7 @@ class RunLedger:
         self._num_changes = 0
         self._clocks = NodeClocks()
         self._is_said = False
+        self._is_lacking = False
         self._compute_lock = threading.Lock()
         self._timeline: Timeline | None = Timeline(run)
         self._defect: Exception | None = None
@@ -169,6 +170,12 @@ class RunLedger:
             elif self._timeline is not None:
                 self._timeline = self._timeline.without(found.removed, found.kept, found.segments)
         with self._queue_lock:
+            self._num_changes += 1
+
+    def read_anew(self) -> None:
+        """Read all from the store before the next ledger: more is there than is added now."""
+        with self._queue_lock:
+            self._is_lacking = True
             self._num_changes += 1
 
     def let_go(self) -> bool:
@@ -401,7 +408,10 @@ class RunLedger:
             return self._ledger(timeline, queue, as_of)
 
     def _read_again(self) -> Timeline:
-        """Return the timeline, read from what is stored if it was let go."""
+        """Return the timeline, read from what is stored if it was let go or lacks anything."""
+        if self._is_lacking:
+            self._is_lacking = False
+            self._drop()
         if self._timeline is not None:
             return self._timeline
         if self._stored is None:

@@ -2,7 +2,7 @@
 
 import logging
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 
 from headway.blocks import Part, of_kinds
@@ -22,7 +22,14 @@ from headway.collector.results import Results
 from headway.collector.run_ledger import LedgerFailed, StillComputing
 from headway.collector.search_index import SearchIndex
 from headway.collector.upkeep import Upkeep
-from headway.events import Envelope, IncidentAcknowledged, IncidentCorrected, Note, ResultAttached
+from headway.events import (
+    Envelope,
+    IncidentAcknowledged,
+    IncidentCorrected,
+    NodeMemory,
+    Note,
+    ResultAttached,
+)
 from headway.ledger.segments import FrozenSegment
 from headway.settings import CollectorSettings
 from headway.storage.store import EventStore
@@ -162,14 +169,16 @@ class Service:
                 batch = []
         self._publish(batch, self._prepare)
 
-    def _stored(self, run: str) -> tuple[Sequence[FrozenSegment], Sequence[Envelope]]:
+    def _stored(
+        self, run: str, stays: Mapping[str, tuple[int, int]]
+    ) -> tuple[Sequence[FrozenSegment], Sequence[Envelope]]:
         """Return what is stored of a run, for a ledger that was let go."""
         while True:
             segments = self.store.keeping.segments(run).get(run, [])
             events = list(self.store.envelopes(run))
             # Where steps expired meanwhile they are in neither, or in both.
             if self.store.keeping.segments(run).get(run, []) == segments:
-                return segments, events
+                return segments, [*events, *self.store.of_nodes(NodeMemory.name, stays)]
 
     def _warm(self) -> None:
         """Compute every ledger once, so that nobody who asks has to wait for a thousand."""

@@ -26,9 +26,15 @@ AT_ONCE = 2
 SECONDS = 10.0
 """Longest time of a query."""
 
-ENGINE = {"enable_external_access": False, "lock_configuration": True, "memory_limit": "512MiB"}
-"""How the process opens its database: no file, network or extension is in reach of any query, and
-what the engine keeps of its file in memory does not grow with the file."""
+ENGINE = {
+    "enable_external_access": False,
+    "lock_configuration": True,
+    "memory_limit": "512MiB",
+    "max_temp_directory_size": "2GiB",
+}
+"""How the process opens its database: no file, network or extension is in reach of any query. What
+the engine keeps of its file in memory does not grow with the file, and what a query needs beyond
+goes beside the file, up to a limit."""
 
 _MOST_BYTES = 256 * 1024**2
 _MOST_GROWTH = 2 * 1024**3

@@ -299,6 +299,29 @@ class EventStore:
         with self._engine.connect() as connection:
             return [from_row(row) for row in connection.execute(statement)]
 
+    def of_nodes(self, name: str, spans: Mapping[str, tuple[int, int]]) -> list[Envelope]:
+        """Return what nodes told of no run, each within its span of time in ns, in order of time.
+
+        `name` is the wire name of an event; the times are as in `of_node`.
+        """
+        if not spans:
+            return []
+        time = EVENTS.c.anchor + EVENTS.c.monotonic
+        first = min(since for since, _ in spans.values())
+        last = max(until for _, until in spans.values())
+        statement = (
+            select(EVENTS)
+            .where(EVENTS.c.name == name, EVENTS.c.run.is_(None), EVENTS.c.node.in_(spans))
+            .where(time.between(first, last))
+            .order_by(time, EVENTS.c.producer, EVENTS.c.first_sequence)
+        )
+        with self._engine.connect() as connection:
+            return [
+                from_row(row)
+                for row in connection.execute(statement)
+                if spans[row.node][0] <= row.anchor + row.monotonic <= spans[row.node][1]
+            ]
+
     def quarantined(self, limit: int) -> list[Quarantined]:
         """Return the newest quarantined records."""
         statement = select(QUARANTINE).order_by(QUARANTINE.c.received.desc(), QUARANTINE.c.digest)

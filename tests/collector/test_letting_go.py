@@ -1,18 +1,36 @@
 """Ledgers that hold no events while nobody asks say what those that hold all of them say."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from random import Random
 
 import pytest
 
+from headway.collector import ledgers
 from headway.collector.ledgers import Ledgers
-from headway.events import Envelope, GpuXid, Heartbeat, RunEnded, RunStarted
+from headway.events import (
+    CheckpointFinalized,
+    CheckpointScheduled,
+    Envelope,
+    GpuXid,
+    Heartbeat,
+    NodeMemory,
+    RunEnded,
+    RunStarted,
+)
 from headway.expiry import Expiry
+from headway.ledger.intake import occurred
 from headway.ledger.segments import FrozenSegment
 from headway.simulate import simulate
 from made_up_plans import made_up_plan
 from records import ANCHOR, SECOND, record, steps
+
+
+def is_reading(event: Envelope, stays: Mapping[str, tuple[int, int]]) -> bool:
+    if event.run is not None or event.node not in stays:
+        return False
+    since, until = stays[event.node]
+    return isinstance(event.event, NodeMemory) and since <= occurred(event) <= until
 
 
 class Stored:
@@ -22,9 +40,11 @@ class Stored:
         self.events: list[Envelope] = []
         self.num_reads = 0
 
-    def __call__(self, run: str) -> tuple[Sequence[FrozenSegment], Iterator[Envelope]]:
+    def __call__(
+        self, run: str, stays: Mapping[str, tuple[int, int]]
+    ) -> tuple[Sequence[FrozenSegment], Iterator[Envelope]]:
         self.num_reads += 1
-        return (), (event for event in self.events if event.run == run)
+        return (), (event for event in self.events if event.run == run or is_reading(event, stays))
 
 
 class Both:
@@ -103,20 +123,45 @@ def test_below_its_limit_nothing_is_let_go() -> None:
 
 def test_what_is_let_go_while_all_is_read_is_computed_before_and_not_read_again_for_it() -> None:
     stored, left = Stored(), []
-    ledgers = Ledgers(lambda: NOW, stored)
+    lean = Ledgers(lambda: NOW, stored)
 
     def compute(run: str) -> None:
         left.append(run)
-        ledgers.compute(run)
+        lean.compute(run)
 
     for run in ("gpt-1", "llama-1", "qwen-1"):
         ended = record(60, RunEnded(reason="completed"), run=run)
-        ledgers.add([steps(1, 50, run=run), ended], compute)
+        lean.add([steps(1, 50, run=run), ended], compute)
     assert left == ["gpt-1", "llama-1"]
     for run in left:
-        assert ledgers.compute(run).report["steps"]["highest"] == 50
-        assert ledgers.compute(run).held is None
+        assert lean.compute(run).report["steps"]["highest"] == 50
+        assert lean.compute(run).held is None
     assert stored.num_reads == 0
+
+
+def test_what_only_the_store_has_of_a_nodes_memory_reaches_its_run(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(ledgers, "MOST_READINGS", 5)
+    both = Both(NOW, limit=10**9)
+    readings = [
+        replace(about_node(second), event=NodeMemory(available=1_000 - second), producer="fe" * 16)
+        for second in range(1, 301)
+    ]
+    both.add(readings[:200])
+    saved = [
+        record(100, CheckpointScheduled(checkpoint="c", step=99), producer="cd" * 16),
+        record(150, CheckpointFinalized(checkpoint="c", step=99), producer="cd" * 16),
+    ]
+    both.add([steps(1, 300), *saved])
+    assert both.agree("llama-1")
+    (checkpoint,) = both.lean.snapshot("llama-1").ledger.checkpoints
+    assert checkpoint.lowest_memory == 850
+    assert both.stored.num_reads == 1
+    for reading in readings[200:]:
+        both.add([reading])
+        assert both.agree("llama-1")
+    assert both.stored.num_reads == 1
 
 
 def test_a_long_life_of_heartbeats_takes_little() -> None:
@@ -139,6 +184,7 @@ def test_where_raw_records_expired_the_run_is_read_again_whenever_that_was() -> 
     assert both.stored.num_reads == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(5))
 def test_whatever_is_let_go_and_when_the_reports_are_the_same(seed: int) -> None:
     random = Random(seed)  # noqa: S311

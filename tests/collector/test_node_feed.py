@@ -47,7 +47,7 @@ def fed(*batches: list[Envelope]) -> dict[str, list[Envelope]]:
     feed = NodeFeed()
     found: dict[str, list[Envelope]] = {}
     for batch in batches:
-        for run, group in feed.add(batch).items():
+        for run, group in feed.add(batch).by_run.items():
             found.setdefault(run, []).extend(group)
     return {run: sorted(group, key=lambda one: one.monotonic) for run, group in found.items()}
 
@@ -79,6 +79,28 @@ def test_samples_and_notes_of_a_node_stay_out() -> None:
     assert fed([of_rank(5)], [of_node(6, NodeMemory(available=1))])["llama-1"]
 
 
+def test_of_a_nodes_memory_the_newest_is_kept_and_who_needs_more_is_told_so() -> None:
+    feed = NodeFeed(most_readings=10)
+    readings = [of_node(second, NodeMemory(available=1)) for second in range(7_200, 7_300)]
+    random.Random(1).shuffle(readings)  # noqa: S311
+    for reading in readings:
+        feed.add([reading, of_node(reading.first_sequence, producer="dd" * 16)])
+    late = feed.add([of_rank(20_000)])
+    told = [one.monotonic // SECOND for one in late.by_run["llama-1"]]
+    assert told == list(range(7_200, 7_300))
+    early = feed.add([of_rank(7_250, "llama-2")])
+    told = [
+        one.monotonic // SECOND
+        for one in early.by_run["llama-2"]
+        if isinstance(one.event, NodeMemory)
+    ]
+    assert told == list(range(7_300 - len(told), 7_300))
+    assert 10 <= len(told) < 20
+    assert (late.lacking, early.lacking) == (frozenset(), {"llama-2"})
+    assert feed.stays("llama-2")["n1"].since <= 7_200 * SECOND + ANCHOR
+    assert len(feed.rare("n1")) == 100
+
+
 def test_a_node_is_no_sign_of_its_run_and_makes_none() -> None:
     ledgers = Ledgers(lambda: ANCHOR + 100 * SECOND)
     ledgers.add([of_node(1), of_node(2)])
@@ -95,6 +117,7 @@ def test_a_node_is_no_sign_of_its_run_and_makes_none() -> None:
 LISTED = GpuPresent(index=0, device="GPU-d", pci_address="0000:cb:00.0")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first", ["node", "run"])
 def test_a_gpu_is_blamed_live_and_after_a_restart_whichever_came_first(
     tmp_path: Path, first: str

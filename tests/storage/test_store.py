@@ -16,9 +16,17 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import DatabaseError
 
 from headway import wire
-from headway.events import Envelope, Fault, Heartbeat, Note, RunConfigured, StepsSummary
+from headway.events import (
+    Envelope,
+    Fault,
+    Heartbeat,
+    NodeMemory,
+    Note,
+    RunConfigured,
+    StepsSummary,
+)
 from headway.storage.store import EventStore, Quarantined, StoreError
-from records import SECOND, record, steps
+from records import ANCHOR, SECOND, record, steps
 
 
 @pytest.fixture
@@ -151,6 +159,7 @@ def test_a_failed_transaction_leaves_no_trace_and_can_be_repeated(
     assert store.append(PRODUCED).num_stored == 60
 
 
+@pytest.mark.slow
 def test_a_full_disk_loses_nothing_that_was_stored_and_heals(tmp_path: Path) -> None:
     path = tmp_path / "events.duckdb"
     store = EventStore.open(path)
@@ -244,3 +253,26 @@ def test_what_turns_out_to_be_stored_later_is_told_with_the_next_commit(
     appended = store.append(PRODUCED)
     assert appended.envelopes == PRODUCED
     assert list(store.envelopes()) == PRODUCED
+
+
+def test_what_nodes_told_is_found_by_its_name_each_within_its_own_time(store: EventStore) -> None:
+    def told(node: str, second: int, event: NodeMemory | Note) -> Envelope:
+        one = record(second, event, producer=f"{node}-{event.name}", run=None)
+        return replace(one, node=node, rank=None, attempt=None)
+
+    readings = [
+        told(node, second, NodeMemory(available=second))
+        for node in ("n1", "n2", "n3")
+        for second in range(1, 9)
+    ]
+    store.append([*readings, told("n1", 4, Note(text="swapping")), steps(1, 10)])
+    spans = {
+        "n1": (ANCHOR + 3 * SECOND, ANCHOR + 5 * SECOND),
+        "n2": (ANCHOR + 7 * SECOND, ANCHOR + 99 * SECOND),
+    }
+    found = store.of_nodes(NodeMemory.name, spans)
+    assert [(one.node, one.first_sequence) for one in found] == [
+        *(("n1", second) for second in (3, 4, 5)),
+        *(("n2", second) for second in (7, 8)),
+    ]
+    assert store.of_nodes(NodeMemory.name, {}) == []
