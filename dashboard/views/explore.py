@@ -10,13 +10,13 @@ from typing import Any
 import pandas as pd  # type: ignore[import-untyped]  # ships no types
 import streamlit as st
 
-from headway.dashboard import markup, source
+from headway.dashboard import answers, markup, source
 from headway.dashboard.figures import rows as figures
 from headway.dashboard.views import reader, search
 from headway.dashboard.views.plots import plot
 from headway.settings import ClientSettings, load
 from headway.storage.client import CollectorRefused
-from headway.wording import count, counted
+from headway.wording import count, counted, when
 
 _SHOWN = 1_000
 """Most rows that go to the browser."""
@@ -49,8 +49,7 @@ def page() -> None:
         )
     )
     st.caption(
-        "The views are written within a minute after a ledger changed. A query may take 10 s; the "
-        "same questions in a terminal: `headway ask`, `headway sql`."
+        "A query may take 10 s. The same questions in a terminal: `headway ask`, `headway sql`."
     )
     name = st.selectbox(
         "Question",
@@ -75,18 +74,19 @@ def _saved(question: Mapping[str, Any]) -> None:
         st.code(_command(question, values), language="bash", wrap_lines=True)
         st.button("Go on from this statement", on_click=_go_on_from, args=(question["sql"], values))
     pairs = tuple(f"{one}={value}" for one, value in values.items() if value is not None)
-    try:
-        found = source.answer(
-            "questions/{question}",
-            question=question["name"],
-            parameter=pairs,
-            limit=_SHOWN,
-            counted=1,
-        )
-    except CollectorRefused as error:
-        reader.missing(error.sentence, error.next_step)
-        return
-    _result(found, question["name"], question["sql"], values)
+    with answers.reading() as reading:
+        try:
+            found = source.answer(
+                "questions/{question}",
+                question=question["name"],
+                parameter=pairs,
+                limit=_SHOWN,
+                counted=1,
+            )
+        except CollectorRefused as error:
+            reader.missing(error.sentence, error.next_step)
+            return
+    _result(found, reader.asked(reading), question["name"], question["sql"], values)
 
 
 def _command(question: Mapping[str, Any], values: Mapping[str, Any]) -> str:
@@ -191,11 +191,11 @@ def _own() -> None:
     statement = (st.session_state.get(_SQL) or "").strip()
     if statement:
         try:
-            found = _asked(load(ClientSettings), statement, tuple(given.items()))
+            found, asked = _asked(load(ClientSettings), statement, tuple(given.items()))
         except CollectorRefused as error:
             reader.missing(error.sentence, error.next_step)
         else:
-            _result(found, "answer", statement, given)
+            _result(found, asked, "answer", statement, given)
     else:
         reader.missing("No statement yet.", f"Write one and press Run, such as: {_EXAMPLE}")
     _views()
@@ -237,10 +237,10 @@ def _as_text(value: Any) -> str:
 @st.cache_data(ttl=_LIFETIME, max_entries=16, show_spinner="Asking the collector ...")
 def _asked(
     settings: ClientSettings, statement: str, values: tuple[tuple[str, Any], ...]
-) -> dict[str, Any]:
-    """Return the answer to a statement; one that was asked just now is not asked again."""
+) -> tuple[dict[str, Any], int]:
+    """Return the answer to a statement and when it was asked, UTC ns; not asked twice at once."""
     del settings  # another collector gives another answer
-    return source.client().sql(statement, _SHOWN, dict(values), counted=True)
+    return source.client().sql(statement, _SHOWN, dict(values), counted=True), reader.now()
 
 
 def _views() -> None:
@@ -251,7 +251,11 @@ def _views() -> None:
             st.html(markup.table(view["name"], ("Column", "Meaning"), body, wide=(1,)))
 
 
-def _result(found: _Found, name: str, statement: str, values: Mapping[str, Any]) -> None:
+def _result(
+    found: _Found, asked: int, name: str, statement: str, values: Mapping[str, Any]
+) -> None:
+    age = f"Asked at {when(asked, reader.zone())}; the views may be a minute older"
+    st.html(markup.age(age, stale=False))
     shown, total = len(found["rows"]), found["total"]
     if not shown:
         _nothing()
@@ -279,7 +283,7 @@ def _result(found: _Found, name: str, statement: str, values: Mapping[str, Any])
 def _nothing() -> None:
     """Say why there is no row: nothing fits, or a new collector has not written its views yet."""
     known = source.answer("runs", limit=1)["runs"]
-    written = _asked(load(ClientSettings), "SELECT 1 FROM v_runs LIMIT 1", ())["rows"]
+    written = _asked(load(ClientSettings), "SELECT 1 FROM v_runs LIMIT 1", ())[0]["rows"]
     if known and not written:
         _asked.clear()
         reader.missing(

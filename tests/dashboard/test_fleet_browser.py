@@ -5,6 +5,7 @@ import io
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
 
 import httpx
 import pytest
@@ -12,6 +13,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
 from browser_pages import chromium, dashboard
+from headway.dashboard.pages import PAGES
 from page_watch import Watch
 from screenshots import settle, shots
 from seeded_fleet import SMALL, seeded_collector
@@ -54,7 +56,8 @@ def test_the_menu_leads_to_every_page_without_a_complaint_or_a_request_elsewhere
     page.goto(address)
     settle(page)
 
-    for title in ("Run", "Incidents", "Recovery", "Hardware", "Explore", "Health", "Fleet"):
+    titles = [one.title for one in PAGES if one.listed]
+    for title in [*titles[1:], titles[0]]:
         page.get_by_role("link", name=title, exact=True).click()
         expect(page.get_by_role("heading", level=1, name=title)).to_be_visible(timeout=PATIENCE)
         settle(page)
@@ -89,6 +92,42 @@ def test_what_is_chosen_stands_in_the_address_and_the_address_brings_it_back(
     settle(other)
     assert other.url == link
     context.close()
+
+
+@pytest.mark.parametrize(
+    ("path", "chosen"),
+    [
+        ("fleet?window=30+days&by=month", ("30 days", "month")),
+        ("incidents?view=One+by+one&state=Closed&window=all+time", ("One by one", "Closed")),
+        ("recovery?window=all+time&group=layer", ("all time", "layer")),
+        ("hardware?window=24+h", ("24 h",)),
+        ("run?run=RUN&view=Ranks&rows=node", ("node",)),
+    ],
+)
+def test_a_link_brings_back_what_was_chosen_on_each_page(
+    page: Page, address: str, endpoint: str, path: str, chosen: tuple[str, ...]
+) -> None:
+    runs = httpx.get(f"{endpoint}/api/v1/runs", trust_env=False).json()["runs"]
+    link = f"{address}/{path.replace('RUN', runs[0]['run'])}"
+
+    page.goto(link)
+
+    for name in chosen:
+        expect(page.get_by_role("radio", name=name, exact=True)).to_be_checked(timeout=PATIENCE)
+    settle(page)
+    assert parse_qs(urlsplit(page.url).query) == parse_qs(urlsplit(link).query)
+
+
+def test_the_alerts_page_shows_what_fires_what_is_pending_and_what_is_quiet(
+    page: Page, address: str
+) -> None:
+    page.goto(f"{address}/alerts")
+
+    for name in ("Firing", "Pending", "Hidden", "Silences", "Delivery log"):
+        table = page.get_by_role("region", name=name, exact=True)
+        expect(table.locator("tbody tr").first).to_be_visible(timeout=PATIENCE)
+    firing = page.get_by_role("region", name="Firing", exact=True)
+    expect(firing.get_by_text("kofi has it").first).to_be_visible(timeout=PATIENCE)
 
 
 def test_a_page_of_a_live_run_goes_on_by_itself(page: Page, address: str, endpoint: str) -> None:
@@ -136,7 +175,7 @@ def test_the_keyboard_reaches_the_menu_and_the_meaning_of_numbers(page: Page, ad
     page.goto(address)
     settle(page)
     reached = []
-    for _ in range(40):
+    for _ in range(80):
         page.keyboard.press("Tab")
         reached.append(page.evaluate("document.activeElement.textContent"))
         if reached[-1].startswith("What these numbers mean"):
