@@ -70,7 +70,6 @@ RUN_COLUMNS = (
     "#Lost",
     "Mainly to",
     "Costliest incident",
-    "State",
     "Over time",
     "#Goodput",
     "#Attempts",
@@ -84,7 +83,7 @@ def run_row(one: Mapping[str, Any], price: Price) -> Sequence[Cell]:
     time = one["gpu_time"] if one["gpu_time"]["elapsed_ns"] else one["wall_time"]
     worst = one["worst_incident"]
     return (
-        markup.run_link(one["run"], one["run"]),
+        markup.two_lines(markup.run_link(one["run"], one["run"]), state(one)),
         markup.two_lines(
             words.lost(one["lost_gpu_ns"]), words.cost(one["lost_cost"], price) if price else ""
         ),
@@ -94,7 +93,6 @@ def run_row(one: Mapping[str, Any], price: Price) -> Sequence[Cell]:
         else markup.two_lines(
             incident_link(worst, incident_name(worst)), gpu_hours(worst["lost_gpu_ns"])
         ),
-        markup.two_lines(plain(one["state"]), open_incidents(one)),
         strip(one),
         goodputs(time),
         count(one["attempts"]),
@@ -111,12 +109,13 @@ def goodputs(time: Mapping[str, Any]) -> Cell:
     )
 
 
-def open_incidents(one: Mapping[str, Any]) -> Cell:
-    """Return the link to a run's open incidents, empty where there is none."""
+def state(one: Mapping[str, Any]) -> Cell:
+    """Return the state of a run, with the link to its open incidents where there are any."""
     if not one["open_incidents"]:
-        return ""
+        return plain(one["state"])
     address = markup.address("incidents", run=one["run"], state="open")
-    return markup.link(address, counted(one["open_incidents"], "open incident"))
+    opened = markup.link(address, counted(one["open_incidents"], "open incident"))
+    return Markup(html=f"{escape(plain(one['state']))}, {opened.html}")
 
 
 def headline(group: Mapping[str, Any], worst: Mapping[str, Any] | None) -> Markup:

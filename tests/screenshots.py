@@ -12,7 +12,7 @@ import httpx
 from playwright.sync_api import Browser, Page
 from playwright.sync_api import TimeoutError as TookTooLong
 
-from browser_pages import chromium, dashboard
+from browser_pages import chromium, dashboard_process
 from seeded_fleet import SMALL, WHOLE, seeded_collector
 
 _LOOKS = {
@@ -85,7 +85,7 @@ def main(arguments: list[str]) -> int:
     began = time.monotonic()
     with (
         seeded_collector(SMALL if options.small else WHOLE) as endpoint,
-        dashboard(endpoint) as address,
+        dashboard_process(endpoint) as served,
         chromium() as browser,
     ):
         print(f"ready after {time.monotonic() - began:.0f} s", file=sys.stderr)
@@ -93,7 +93,7 @@ def main(arguments: list[str]) -> int:
         for look in [options.look] if options.look else list(_LOOKS):
             for one in wanted:
                 file = options.directory / f"{one.name}-{look}.png"
-                save(browser, address + one.path, look, file)
+                save(browser, served.address + one.path, look, file)
                 print(file)
     return 0
 

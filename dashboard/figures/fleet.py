@@ -149,7 +149,8 @@ def course(found: Mapping[str, Any], zone: tzinfo) -> go.Figure:
         hovertemplate="%{hovertext}<extra></extra>",
     )
     styled(figure, 340, barmode="stack", bargap=0, showlegend=True)
-    figure.update_yaxes(range=[0, 110], ticksuffix=" %", tickvals=[0, 25, 50, 75, 100])
+    marks = (0, 25, 50, 75, 100)
+    figure.update_yaxes(range=[0, 110], tickvals=marks, ticktext=[f"{mark} %" for mark in marks])
     figure.update_xaxes(
         type="date",
         range=[local(cells[0]["start"], zone), local(cells[-1]["end"], zone)],

@@ -11,7 +11,7 @@ from headway.dashboard import markup, numbers, source
 from headway.dashboard.views import notes, reader
 from headway.storage.alert_client import AlertClient
 from headway.storage.client import CollectorError, CollectorRefused
-from headway.wording import UNKNOWN, count, counted, duration, plain, when
+from headway.wording import count, counted, duration, plain, when
 
 _SECOND = 10**9
 _MOST_NOTICES = 100
@@ -137,7 +137,7 @@ def _firing_row(one: _Told, groups: Sequence[_Told]) -> Sequence[markup.Cell]:
     return (
         plain(one["labels"]["severity"]),
         markup.two_lines(_about(one), f"{one['rule']}: {annotations['summary']}"),
-        stake or UNKNOWN,
+        stake or ("no open incident" if one["labels"].get("run") else ""),
         f"{one['condition']}, now {one['value']:.4g}",
         when(round(one["since"] * _SECOND), reader.zone()),
         told(groups),

@@ -39,7 +39,7 @@ def page() -> None:
 
 
 def _chosen() -> tuple[str, dict[str, str | None]]:
-    with st.container(horizontal=True, gap="small", vertical_alignment="bottom", key="filters"):
+    with st.container(horizontal=True, gap="small", vertical_alignment="top", key="filters"):
         view = st.segmented_control(
             "Show",
             list(_VIEWS),

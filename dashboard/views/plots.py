@@ -39,5 +39,6 @@ def bar_colours(figure: go.Figure) -> dict[str, str]:
         marks = trace.type == "bar" or (trace.type == "scatter" and trace.mode == "markers")
         if not marks or not isinstance(trace.marker.color, str):
             return {}
-        found[trace.name] = trace.marker.color
+        sign = "" if trace.type == "bar" else "\u25bc "
+        found[f"{sign}{trace.name}"] = trace.marker.color
     return found

@@ -31,7 +31,7 @@ def page() -> None:
     if not reader.any_run():
         return
     meant = window.chosen("30 days")
-    with st.container(horizontal=True, gap="small", vertical_alignment="bottom", key="of"):
+    with st.container(horizontal=True, gap="small", vertical_alignment="top", key="of"):
         by, cause = _choices()
     reader.refreshed(lambda: _show(meant, by, cause))
 

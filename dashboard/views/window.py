@@ -44,7 +44,7 @@ class Window:
 
 def chosen(default: str = "7 days", *, labels: bool = True) -> Window:
     """Show the controls and return what they say; they keep it from page to page."""
-    with st.container(horizontal=True, gap="small", vertical_alignment="bottom", key="window-bar"):
+    with st.container(horizontal=True, gap="small", vertical_alignment="top", key="window-bar"):
         name = st.segmented_control(
             "Time",
             list(LENGTHS),

@@ -209,6 +209,7 @@ def test_a_run_without_a_loss_or_an_incident_reads_so() -> None:
 
     texts = [one if isinstance(one, str) else one.html for one in row]
     assert "&lt;b&gt;" in texts[0]
+    assert "<small>running</small>" in texts[0]
     assert "0.00 EUR" in texts[1]
     assert texts[2:4] == ["nothing", "none"]
     assert len(row) == len(fleet_rows.RUN_COLUMNS)
