@@ -197,7 +197,8 @@ def test_when_the_collector_goes_away_the_last_numbers_stay_with_a_warning(
     with collector([LIVE]) as address:
         _served(monkeypatch, address)
         at.run()
-    monkeypatch.setattr(answers, "LIFETIME", 0.0)  # the page asks again
+    for name in ("LIFETIME", "AT_ONCE"):
+        monkeypatch.setattr(answers, name, 0.0)  # the page asks again
 
     at.run()
 
