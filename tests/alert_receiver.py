@@ -2,7 +2,7 @@
 
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -31,10 +31,17 @@ class AlertReceiver(ThreadingHTTPServer):
 
     def bodies(self, number: int, patience: float = 60.0) -> list[Any]:
         """Return the bodies that were taken once there are so many."""
+        taken = self.once(lambda: len(self.taken) >= number, f"{number} notices", patience)
+        return [body for _, _, body in taken]
+
+    def once(
+        self, come: Callable[[], bool], words: str, patience: float
+    ) -> list[tuple[str, dict[str, str], Any]]:
+        """Return what was taken once that holds which words name."""
         with self.arrived:
-            done = self.arrived.wait_for(lambda: len(self.taken) >= number, patience)
-            assert done, f"{len(self.taken)} of {number} notices came"
-            return [body for _, _, body in self.taken]
+            done = self.arrived.wait_for(come, patience)
+            assert done, f"{words} did not come; {len(self.taken)} notices did"
+            return list(self.taken)
 
 
 class _Handler(BaseHTTPRequestHandler):
