@@ -230,7 +230,7 @@ def test_ranks_killed_after_an_hour_without_a_step_were_hung():
     incident = broken(OPENING + "3700 exit rank=0..3 signal=9", until=3700)
     assert incident.cause == "hang"
     assert incident.opened == at(100)
-    assert "no step for 3600 s" in " ".join(item.words for item in incident.evidence)
+    assert "no step for 1 h 0 min" in " ".join(item.words for item in incident.evidence)
 
 
 def test_an_xid_is_evidence_and_decides_nothing_before_it_is_classified():

@@ -1,8 +1,10 @@
 """Gaps and open questions are derived from what is known, and nothing is asked that is answered."""
 
+from dataclasses import replace
 from typing import Any
 
 from headway.fleet.totals import Price
+from headway.postmortem.composing import postmortem
 from headway.postmortem.model import Configurations, Difference
 from headway.postmortem.questions import questions
 from postmortems import KILLED, answers, written
@@ -146,3 +148,16 @@ def test_a_suspect_that_a_record_names_is_not_doubted() -> None:
     assert any(one.startswith(doubted) for one in weak)
     firm = written(incident={"suspect_rule": "the record names it"}).questions
     assert not any(one.startswith(doubted) for one in firm)
+
+
+def test_what_was_imported_is_told_as_that_and_asks_for_no_alert() -> None:
+    read = [
+        replace(one, anchor=0, monotonic=one.anchor + one.monotonic)
+        for one in timeline(KILLED.replace(" steps ", " summary "))
+    ]
+    found = postmortem(answers(read, 754, notices=[]))
+    assert {line.source for line in found.timeline} == {"imported log", "ledger"}
+    told = "All of it was read from imported logs: no agent, launcher or machine was watched."
+    assert told in found.gaps
+    assert not any("kernel log" in gap for gap in found.gaps)
+    assert not any(one.startswith("Should somebody") for one in found.questions)

@@ -137,5 +137,19 @@ def test_ranks_are_told_as_stretches(ranks: list[int], expected: str) -> None:
     assert ranks_in_words(ranks) == expected
 
 
+def test_what_a_dead_peer_looks_like_is_marked_as_an_echo() -> None:
+    echo = "580 fault exception rank=1 exception=ConnectionResetError"
+    text = KILLED.replace("634      launcher", f"{echo}\n634 launcher")
+    (line,) = (one for one in written(text).timeline if "ConnectionResetError" in one.words)
+    assert (line.evidence, line.echo, line.first_fault) == (True, True, False)
+
+
+def test_an_attempt_inside_the_process_starts_no_process() -> None:
+    text = KILLED.replace("642      attempt B launcher", "642      attempt B in_process")
+    told = words(written(text))
+    assert "rank: attempt 2: begins inside the same process" in told
+    assert not any("attempt 2: process" in line for line in told)
+
+
 def test_no_cause_is_without_a_word() -> None:
     assert all(written(incident={"cause": cause}).questions for cause in CAUSES)

@@ -14,6 +14,7 @@ from headway.incidents.reading import node_of, phases_of
 from headway.ledger.account import Account
 from headway.ledger.attempts import RankLog
 from headway.ledger.pace import LEAST_LIMIT, LIMIT_FACTOR
+from headway.wording import duration
 
 _COLLECTIVE = re.compile(r"SeqNum=(\d+)")
 """How PyTorch's watchdog names the collective that a rank was in."""
@@ -267,7 +268,7 @@ def stall(account: Account, seen: int) -> Evidence | None:
         began=account.broken.done,
         cause="hang",
         kind="stall",
-        words=f"no step for {(seen - account.broken.done) // 10**9} s while ranks were alive",
+        words=f"no step for {duration(seen - account.broken.done)} while ranks were alive",
         signature="stall",
         attempt=account.attempt.identity,
     )

@@ -61,7 +61,8 @@ def postmortem(found: Answers) -> Postmortem:
     """Return the post-mortem of an incident."""
     one, report, ledger = found.incident, found.report, found.ledger
     notices = found.notices or ()
-    lines = timeline(one, ledger, Tellers(ledger.book.facts), notices)
+    tellers = Tellers(ledger.book.facts)
+    lines = timeline(one, ledger, tellers, notices)
     configuration = _configuration(one, ledger)
     return Postmortem(
         incident=one["incident"],
@@ -99,10 +100,13 @@ def postmortem(found: Answers) -> Postmortem:
                 ledger,
                 found.holes,
                 {line.source for line in lines},
+                imported=tellers.imported,
                 alerting=found.notices is not None,
             )
         ),
-        questions=tuple(questions(one, ledger, configuration, found.notices)),
+        questions=tuple(
+            questions(one, ledger, configuration, None if tellers.imported else found.notices)
+        ),
     )
 
 
@@ -267,4 +271,10 @@ def _differences(before: Configuration, after: Configuration) -> list[Difference
             after=shortened(setting_value(one.field, one.after, UNITS)) or None,
         )
         for one in after.changes
+        if not _is_own(one)
     ]
+
+
+def _is_own(change: Change) -> bool:
+    """Whether it says how Headway recorded the attempt, and not how that trained."""
+    return change.field == "environment" and (change.name or "").startswith("HEADWAY_")

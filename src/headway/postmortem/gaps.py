@@ -10,6 +10,7 @@ from headway.postmortem import sources
 from headway.postmortem.timeline import ranks_in_words, span_of
 from headway.wording import count, counted, flag
 
+_IMPORTED = "All of it was read from imported logs: no agent, launcher or machine was watched."
 MOST = 40
 """Gaps that are told one by one."""
 Answer = Mapping[str, Any]
@@ -24,22 +25,29 @@ def gaps(
     holes: Sequence[Hole],
     heard: Iterable[str],
     *,
+    imported: bool,
     alerting: bool,
 ) -> list[str]:
-    """Return what is missing, one sentence each; `heard` are the sources of the timeline."""
+    """Return what is missing, one sentence each; `heard` are the sources of the timeline.
+
+    `imported` says that all was read from logs, `alerting` that a book of alerts was read.
+    """
     attempts = [each for each in ledger.book.attempts if each.identity in one["attempt_ids"]]
     found = [
         *_of_attempts(attempts, one, report),
         *_of_records(report, ledger, holes),
         *_of_clocks(attempts, ledger),
-        *_of_sources(attempts, one, ledger, set(heard)),
     ]
+    if imported:
+        found.append(_IMPORTED)
+    else:
+        found += _of_sources(attempts, one, ledger, set(heard))
     hidden = one["num_observations"] - len(one["observations"])
     if hidden:
         found.append(f"{counted(hidden, 'more observation')} say the same of other ranks.")
     if one["state"] == "open":
         found.append("The incident is still open: what follows is not in this document.")
-    if not alerting:
+    if not alerting and not imported:
         found.append("No book of alerts could be read: whom anybody told is not known here.")
     more = len(found) - MOST
     return found if more <= 0 else [*found[:MOST], f"And {count(more)} more of this kind."]
@@ -102,20 +110,14 @@ def _of_sources(
     attempts: Sequence[Attempt], one: Answer, ledger: Ledger, heard: set[str]
 ) -> Iterator[str]:
     nodes = _nodes(attempts)
-    if heard <= {sources.LOG_FILE, sources.LEDGER, sources.PERSON, sources.ALERTS}:
-        yield "All of this was read from imported logs: no agent, launcher or machine was watched."
-        return
     checks = _checks(nodes, ledger, span_of(one)[1])
     for check, what in (("kernel_log", "kernel log"), ("gpu", "GPU driver")):
         silent = sorted(node for node in nodes if (node, check) not in checks)
         if silent:
             yield f"Nobody is known to have read the {what} of {_named(silent)}."
-        for node, detail in sorted(
-            (node, detail)
-            for (node, name), (state, detail) in checks.items()
-            if name == check and state == "disabled"
-        ):
-            yield f"The {what} of {node} could not be read{': ' if detail else ''}{detail or ''}."
+        for detail, unread in sorted(_disabled(checks, check).items()):
+            why = f": {detail}" if detail else ""
+            yield f"The {what} of {_named(unread)} could not be read{why}."
     seen = any(checks.get((node, "gpu"), ("disabled", None))[0] != "disabled" for node in nodes)
     held = ledger.book.held.at(one["opened"])
     if held and not seen:
@@ -134,6 +136,17 @@ def _of_sources(
     launched = any(attempt.layer == "launcher" for attempt in attempts)
     if launched and not heard & {sources.LAUNCHER, sources.LAUNCHER_LOG, sources.PARENT}:
         yield "The launcher told nothing: it did not run under headway run."
+
+
+def _disabled(
+    checks: Mapping[tuple[str, str], tuple[str, str | None]], check: str
+) -> dict[str, list[str]]:
+    """Return the nodes on which a check found nothing to look at, by its words."""
+    found: dict[str, list[str]] = {}
+    for (node, name), (state, detail) in sorted(checks.items()):
+        if name == check and state == "disabled":
+            found.setdefault(detail or "", []).append(node)
+    return found
 
 
 def _checks(

@@ -61,9 +61,7 @@ def words_of(event: Event) -> str | None:
     """Return what a record says; None where a timeline leaves it out."""
     match event:
         case AttemptStarted():
-            round_ = event.launcher_round
-            which = "" if round_ is None else f", round {count(round_)} of the launcher"
-            return f"process starts{which}"
+            return _started(event)
         case Resumed():
             return _resumed(event)
         case CheckpointFinalized():
@@ -128,6 +126,19 @@ def shortened(text: str) -> str:
 
 def _because(reason: str | None) -> str:
     return "" if reason is None else f": {shortened(reason)}"
+
+
+def _started(event: AttemptStarted) -> str:
+    if event.layer == "in_process":
+        again = event.iteration
+        which = "" if again is None else f", iteration {count(again)} of the wrapper"
+        return f"begins inside the same process{which}"
+    round_ = event.launcher_round
+    return (
+        "process starts"
+        if round_ is None
+        else f"process starts, round {count(round_)} of the launcher"
+    )
 
 
 def _resumed(event: Resumed) -> str:

@@ -12,7 +12,8 @@ class Line:
 
     What several told alike is one line, of so many records; `until` is the last of them, or where
     it `spans` time its own end. `record` is where the first is stored, as producer and sequence.
-    `evidence` marks what the verdict looked at, `decides` what it rests on.
+    `evidence` marks what the verdict looked at, `decides` what it rests on, `echo` what a dead peer
+    looks like from outside.
     """
 
     time: int
@@ -24,6 +25,7 @@ class Line:
     count: int = 1
     spans: bool = False
     evidence: bool = False
+    echo: bool = False
     first_fault: bool = False
     decides: bool = False
 

@@ -84,8 +84,8 @@ def _timeline(found: Postmortem, zone: tzinfo) -> Sequence[Block]:
         f"Times are in {zone_name(found.opened, zone)}, of {date(found.opened, zone)} unless "
         "another date stands with them; the second column counts from the opening of the "
         "incident. Records that say the same within seconds are one line. A record is named by "
-        "its producer and its number; the verdict looked at those marked as evidence, and rests "
-        "on the one that decides."
+        "its producer and its number. The verdict looked at what is marked, and rests on the one "
+        "that decides; an echo is what a dead peer looks like from outside."
     )
     columns = ("Time", "#After", "Source", "About", "Record", "What")
     rows = [_row(line, found.opened, zone) for line in found.timeline]
@@ -105,7 +105,8 @@ def _row(line: Line, opened: int, zone: tzinfo) -> Row:
     marks = (
         ("first fault", line.first_fault),
         ("decides", line.decides),
-        ("evidence", line.evidence and not line.first_fault and not line.decides),
+        ("echo", line.echo),
+        ("evidence", line.evidence and not (line.first_fault or line.decides or line.echo)),
     )
     return Row(
         cells=(

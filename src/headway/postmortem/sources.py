@@ -56,8 +56,11 @@ class Tellers:
         """Find out from all facts of the run."""
         self._ranks: set[str] = set()
         self._parents: set[str] = set()
+        self.imported = True
+        """Whether all of it was read from logs afterwards."""
         for fact in facts:
             producer, event = fact.envelope.producer, fact.envelope.event
+            self.imported = self.imported and _is_imported(fact)
             if isinstance(event, AttemptStarted):
                 self._ranks.add(producer)
             elif isinstance(event, RestartPhase) or (
@@ -65,10 +68,14 @@ class Tellers:
             ):
                 self._parents.add(producer)
 
+    def usual(self, source: str) -> str:
+        """Return who tells what a source usually does: the log, where all was read from one."""
+        return LOG_FILE if self.imported else source
+
     def source(self, fact: Stamped) -> str:
         """Return who told a record."""
         envelope, event = fact.envelope, fact.envelope.event
-        if envelope.run is not None and envelope.anchor == 0:
+        if _is_imported(fact):
             return LOG_FILE
         if isinstance(event, GpuXid | GpuSxid | GpuFault):
             own = (
@@ -85,6 +92,11 @@ class Tellers:
             case Fault() if event.kind in WATCHDOGS:
                 return LAUNCHER_LOG
         return PARENT if envelope.producer in self._parents else AGENT
+
+
+def _is_imported(fact: Stamped) -> bool:
+    """Whether it was read from a log, whose times are those of a wall clock alone."""
+    return fact.envelope.run is not None and fact.envelope.anchor == 0
 
 
 def _is_known(end: RankExited) -> bool:

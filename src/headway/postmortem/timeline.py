@@ -68,6 +68,7 @@ class _Marks(NamedTuple):
     """Which records, by producer and sequence, the verdict looked at, and which stand out."""
 
     evidence: frozenset[tuple[str, int]]
+    echoes: frozenset[tuple[str, int]]
     first_fault: tuple[str, int] | None
     decides: tuple[str, int] | None
 
@@ -84,6 +85,7 @@ class _Seen:
     until: int | None = None
     telling: bool = False
     evidence: bool = False
+    echo: bool = False
     first_fault: bool = False
     decides: bool = False
 
@@ -155,11 +157,12 @@ def _records(one: Answer, ledger: Ledger, tellers: Tellers) -> Iterator[_Seen]:
             until=ends.get(id(fact)),
             telling=isinstance(envelope.event, _TELLING),
             evidence=record in marks.evidence,
+            echo=record in marks.echoes,
             first_fault=record == marks.first_fault,
             decides=record == marks.decides,
         )
-    yield from _signs_of_life(one, ledger)
-    yield from _starting(one, ledger)
+    yield from _signs_of_life(one, ledger, tellers)
+    yield from _starting(one, ledger, tellers)
 
 
 def _marks(one: Answer) -> _Marks:
@@ -171,7 +174,13 @@ def _marks(one: Answer) -> _Marks:
         None if place is None or not records[place] else records[place][0]
         for place in (one["first_fault"], one["decided_by"])
     )
-    return _Marks(frozenset(chain.from_iterable(records)), first, decides)
+    echoes = (told for item, told in zip(one["observations"], records, strict=True) if item["echo"])
+    return _Marks(
+        frozenset(chain.from_iterable(records)),
+        frozenset(chain.from_iterable(echoes)),
+        first,
+        decides,
+    )
 
 
 def _ends(facts: Iterable[Stamped]) -> dict[int, int]:
@@ -219,8 +228,9 @@ def _is_news(
     return event.state != before and "unhealthy" in (event.state, before)
 
 
-def _signs_of_life(one: Answer, ledger: Ledger) -> Iterator[_Seen]:
+def _signs_of_life(one: Answer, ledger: Ledger, tellers: Tellers) -> Iterator[_Seen]:
     """Tell what agents saw last of each rank of the broken attempt after the fault."""
+    source = tellers.usual(sources.AGENT)
     for attempt in ledger.book.attempts:
         if attempt.identity != one["attempt_ids"][0]:
             continue
@@ -230,12 +240,13 @@ def _signs_of_life(one: Answer, ledger: Ledger) -> Iterator[_Seen]:
             time, event = log.heartbeat
             words = words_of(event)
             assert words is not None  # noqa: S101  # a heartbeat always says something
-            key = _Key(sources.AGENT, words, attempt.identity)
+            key = _Key(source, words, attempt.identity)
             yield _Seen(time=time, key=key, rank=rank, node=log.node)
 
 
-def _starting(one: Answer, ledger: Ledger) -> Iterator[_Seen]:
+def _starting(one: Answer, ledger: Ledger, tellers: Tellers) -> Iterator[_Seen]:
     """Tell what the starts of the attempts to recover spent a second or more on."""
+    source = tellers.usual(sources.RANK)
     for attempt in ledger.book.attempts:
         if attempt.identity not in one["attempt_ids"][1:]:
             continue
@@ -250,7 +261,7 @@ def _starting(one: Answer, ledger: Ledger) -> Iterator[_Seen]:
                 yield _Seen(
                     time=phase.start,
                     until=known,
-                    key=_Key(sources.RANK, words, attempt.identity),
+                    key=_Key(source, words, attempt.identity),
                     rank=rank,
                     node=log.node,
                 )
@@ -337,6 +348,7 @@ def _line(alike: Sequence[_Seen]) -> Line:
         count=len(alike),
         spans=first.until is not None,
         evidence=any(item.evidence for item in alike),
+        echo=any(item.echo for item in alike),
         first_fault=first.first_fault,
         decides=first.decides,
     )
