@@ -21,16 +21,21 @@ QUIET = (
 ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
 
 
-@contextmanager
-def chromium() -> Iterator[Browser]:
-    """Open the system's browser, which asks nobody for updates."""
-    executable = shutil.which("chromium") or shutil.which("google-chrome")
-    if executable is None:
+def executable() -> str:
+    """Return where the system's browser is."""
+    found = shutil.which("chromium") or shutil.which("google-chrome")
+    if found is None:
         import pytest  # the benchmarks' environment has none
 
         pytest.skip("needs chromium: apt-get install chromium")
+    return found
+
+
+@contextmanager
+def chromium() -> Iterator[Browser]:
+    """Open the system's browser, which asks nobody for updates."""
     with sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=executable, args=QUIET.split())
+        opened = playwright.chromium.launch(executable_path=executable(), args=QUIET.split())
         yield opened
         opened.close()
 

@@ -23,12 +23,13 @@ from typing import Any
 from urllib.parse import urlencode
 
 import httpx
-from playwright.sync_api import Browser, BrowserContext, Page, WebSocket
+from playwright.sync_api import Browser, Page
 
 from benchmarks.drawing import rank_canvas
+from benchmarks.drawing.plain_browser import Load, PlainBrowser
 from benchmarks.queries import build, going_on, resident, wait_for_ledgers
 from benchmarks.querying.fleet import Fleet
-from browser_pages import chromium, dashboard_process
+from browser_pages import chromium, dashboard_process, executable
 from collector_process import CollectorProcess
 
 READY_BAR_S = 1.5
@@ -100,7 +101,8 @@ def _measured(fleet: Fleet, folder: Path, rounds: int) -> dict[str, Any]:
         places = _places(fleet, http)
         begun = resident(served.process_id)
         with going_on(fleet, http):
-            rows = [_row(browser, served.address, place, rounds) for place in places]
+            with PlainBrowser(executable(), folder / "profile") as plain:
+                rows = [_row(plain, served.address, place, rounds) for place in places]
             memory = _with_open_pages(browser, served.address, places, served.process_id)
         canvas = rank_canvas.figures(browser)
     met = all(row.met for row in rows) and memory <= MEMORY_BAR_MB
@@ -152,20 +154,20 @@ def _places(fleet: Fleet, http: httpx.Client) -> list[Place]:
     ]
 
 
-def _row(browser: Browser, address: str, place: Place, rounds: int) -> Row:
-    context = browser.new_context(viewport={"width": 1440, "height": 900})
-    try:
-        first = _load(context, address, place)[0]
-        loads = [_load(context, address, place) for _ in range(rounds)]
-    finally:
-        context.close()
-    times = sorted(seconds for seconds, _ in loads)
-    sent = max(size for _, size in loads) / 1e6
+def _row(browser: PlainBrowser, address: str, place: Place, rounds: int) -> Row:
+    def load() -> Load:
+        return browser.load(address + place.path, place.ready, _PATIENCE_MS / 1e3)
+
+    first = load()
+    load()  # what V8 has compiled is kept from the second time on
+    loads = [load() for _ in range(rounds)]
+    times = sorted(one.seconds for one in loads)
+    sent = max(one.received for one in loads) / 1e6
     p95 = quantiles(times, n=20)[-1] if len(times) > 1 else times[0]
     print(f"{place.name}: {p95:.2f} s, {sent:.2f} MB", file=sys.stderr)
     return Row(
         page=place.name,
-        first_s=first,
+        first_s=first.seconds,
         p50_s=times[len(times) // 2],
         p95_s=p95,
         sent_mb=sent,
@@ -173,25 +175,8 @@ def _row(browser: Browser, address: str, place: Place, rounds: int) -> Row:
     )
 
 
-def _load(context: BrowserContext, address: str, place: Place) -> tuple[float, int]:
-    """Load a page in a new tab; return the seconds until it shows something and what was sent."""
-    page = context.new_page()
-    sizes: list[int] = []
-    page.on("websocket", lambda socket: _count(socket, sizes))
-    begun = time.monotonic()
-    page.goto(address + place.path, wait_until="commit")
-    _wait(page, place)
-    seconds = time.monotonic() - begun
-    page.close()
-    return seconds, sum(sizes)
-
-
 def _wait(page: Page, place: Place) -> None:
     page.locator(place.ready).first.wait_for(state="attached", timeout=_PATIENCE_MS)
-
-
-def _count(socket: WebSocket, sizes: list[int]) -> None:
-    socket.on("framereceived", lambda payload: sizes.append(len(payload)))
 
 
 def _with_open_pages(browser: Browser, address: str, places: list[Place], process: int) -> float:
@@ -202,7 +187,7 @@ def _with_open_pages(browser: Browser, address: str, places: list[Place], proces
         for number, context in enumerate(contexts):
             place = places[number % len(places)]
             page = context.new_page()
-            page.goto(address + place.path)
+            page.goto(address + place.path, wait_until="commit", timeout=_PATIENCE_MS)
             _wait(page, place)
             most = max(most, resident(process))
         until = time.monotonic() + _WATCHED_S
