@@ -9,6 +9,8 @@ import pytest
 from headway import metrics
 from headway.dashboard import lanes
 from headway.dashboard.figures import attempts, checkpoints, ledger, recovery, steps
+from headway.dashboard.views import plots
+from headway.wording import duration
 from sample_run import SECOND, START, sample
 
 
@@ -46,6 +48,30 @@ def test_the_waterfall_takes_colours_and_definitions_from_the_contract() -> None
             if label.startswith(f"{category.title}  "):
                 assert colour == category.colour
                 assert category.description in hover
+
+
+def test_each_loss_says_its_time_beside_its_bar_however_thin_it_is() -> None:
+    report = sample(gap=5.0).report
+
+    figure = ledger.waterfall(report)
+
+    said = {note.y: note.text for note in figure.layout.annotations}
+    losses = {name: ns for name, ns in report["categories"].items() if ns and name != "productive"}
+    assert sorted(said.values()) == sorted(duration(ns) for ns in losses.values())
+    assert set(said) <= set(figure.data[0].y)
+
+
+def test_the_colours_of_bars_are_told_in_words_and_lines_keep_their_own_legend() -> None:
+    report = sample(live=True).report
+    lane = attempts.attempts_lane(report, sample(live=True).intervals, UTC)
+    curve = steps.steps_over_time(report, sample(live=True).points, UTC)
+
+    named = plots.bar_colours(lane)
+
+    titles = {category.title: category.colour for category in metrics.CATEGORIES.values()}
+    assert named
+    assert named.items() <= titles.items()
+    assert plots.bar_colours(curve) == {}
 
 
 def test_productive_time_that_no_checkpoint_holds_is_hatched() -> None:
@@ -130,6 +156,21 @@ def test_ten_thousand_short_intervals_become_few_bars_of_what_filled_the_time() 
     assert [bar["category"] for bar in bars] == ["productive", "restart"]
     assert (bars[0]["start"], bars[-1]["end"]) == (START, now)
     assert bars[0]["end"] - START == pytest.approx(30_000 * SECOND, rel=0.01)
+
+
+def test_many_slivers_hide_nothing_and_a_loss_as_short_stays_to_be_seen() -> None:
+    lengths = [*[("productive", 1_195), ("checkpoint_save", 5)] * 300, ("restart", 240)]
+    intervals: list[dict[str, Any]] = []
+    now = START
+    for category, seconds in [*lengths, *lengths[:600]]:
+        interval = {"start": now, "end": now + seconds * SECOND, "category": category}
+        intervals.append(interval | {"part": None, "attempt": "a", "first_step": None})
+        intervals[-1] |= {"last_step": None, "amounts": {}}
+        now += seconds * SECOND
+
+    bars = lanes.drawn(intervals)
+
+    assert [bar["category"] for bar in bars] == ["productive", "restart", "productive"]
 
 
 def test_touching_intervals_of_one_kind_are_one_bar() -> None:

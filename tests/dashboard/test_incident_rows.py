@@ -169,3 +169,33 @@ def test_two_columns_of_numbers_are_points_and_other_shapes_have_no_chart() -> N
         ({"a": "string", "b": "int64"}, [("x", 1), (None, 2)]),
     ):
         assert figures.chart(found(columns, *cells)) is None
+
+
+@pytest.mark.parametrize(
+    ("told_by", "read"),
+    [
+        ("lost_node: the node left the group", "lost node: the node left the group"),
+        ("builtins.RuntimeError: failed start", "RuntimeError: failed start"),
+        ("Xid 79", "Xid 79"),
+        ("torch_npu.Error: x", "torch_npu.Error: x"),
+        ("exit code 1 on rank 3", "exit code 1 on rank 3"),
+    ],
+)
+def test_evidence_reads_as_words_and_a_program_s_own_names_stay(told_by: str, read: str) -> None:
+    assert rows.readable(told_by) == read
+
+
+def test_the_first_sentence_of_an_incident_says_what_who_and_the_cost() -> None:
+    one = told(
+        headline="Killed on rank 3 (n1); recovered after 1 min 21 s.",
+        cause="killed",
+        lost_gpu_ns=4 * 3_600 * SECOND,
+        price=PRICE,
+    )
+
+    sentence = rows.headline(one).html
+
+    assert sentence.startswith('<b>Killed</b> on rank 3 (<a href="hardware?node=n1"')
+    assert sentence.endswith("recovered after 1 min 21 s; <b>4.0 GPU-h lost</b> (10.00 EUR).")
+    free = rows.headline(one | {"lost_gpu_ns": 0, "suspect_node": None}).html
+    assert free == "<b>Killed</b> on rank 3 (n1); recovered after 1 min 21 s."

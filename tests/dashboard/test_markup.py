@@ -39,3 +39,12 @@ def test_words_of_a_sentence_become_links_or_stand_out_and_the_rest_stays_text()
     spoken = markup.spoken("a<b loses most: 3 h of 3 h.", {"a<b": link, "3 h": None, "gone": None})
 
     assert spoken.html == f"{link.html} loses most: <b>3 h</b> of 3 h."
+
+
+def test_the_cells_of_a_stacked_table_carry_the_names_of_their_columns() -> None:
+    plain = markup.table("Runs", ("Run", "#Steps"), [("a", "1")])
+    stacked = markup.table("Runs", ("Run", "#Steps"), [("a", "1")], stacked=True)
+
+    assert "data-label" not in plain
+    assert 'data-label="Run">a<' in stacked
+    assert 'data-label="Steps">1<' in stacked
