@@ -34,6 +34,7 @@ class Struck:
     rank: int | None = None
     phase: str | None = None
     step: int | None = None
+    strike: Strike | None = None
 
 
 class _Stretch(NamedTuple):

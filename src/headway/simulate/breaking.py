@@ -12,10 +12,13 @@ from headway.simulate.evidence import (
     death,
     teardown,
 )
-from headway.simulate.plan import Recovery
+from headway.simulate.plan import HOUR, Recovery, Trouble
 from headway.simulate.starting import FAILED_START
 from headway.simulate.true_incidents import TrueIncident
 from headway.simulate.world import World
+
+RESETTING = (48, 79, 95, 119)
+"""Xids after which a GPU asks for a reset or more."""
 
 
 def break_off(world: World, struck: Struck) -> None:
@@ -35,6 +38,10 @@ def break_off(world: World, struck: Struck) -> None:
     world.finish_attempt()
     if trouble.symptom == "lost_node":
         world.machines.lose(node, world.now)
+    if struck.strike is not None:
+        world.saves.forget(struck.strike.forgets)
+        if struck.strike.nodes is not None:
+            world.machines.resize(struck.strike.nodes)
 
 
 def _stop(world: World, struck: Struck, recovery: Recovery) -> None:
@@ -64,13 +71,14 @@ def _break(world: World, struck: Struck, recovery: Recovery, rank: int) -> None:
     blow = Blow(
         trouble=trouble,
         time=struck.time,
-        seen=struck.time + (0 if instant else world.chances.delay(recovery.detection)),
+        seen=struck.time + (0 if instant else _detection(world, trouble, recovery)),
         rank=rank,
         node=world.machines.node(rank),
         phase=struck.phase,
         step=struck.step,
     )
     world.tell.blow(blow)
+    _need(world, struck, blow)
     begun = world.now
     own = symptom in OWN_TIME
     _open_incident(world, struck, struck.time if own else world.now, blow)
@@ -88,6 +96,24 @@ def _break(world: World, struck: Struck, recovery: Recovery, rank: int) -> None:
         ending = AttemptEnded(learned_from="function") if wrapped else teardown(layer)
         world.tell.exit(other, world.now, ending)
     world.tell.restarting(layer, phase, "ended", world.now)
+
+
+def _detection(world: World, trouble: Trouble, recovery: Recovery) -> int:
+    own = trouble.detection
+    return world.chances.delay(recovery.detection) if own is None else own
+
+
+def _need(world: World, struck: Struck, blow: Blow) -> None:
+    """Note whom what struck needs."""
+    trouble, strike = struck.trouble, struck.strike
+    if trouble.by_person:
+        world.needs.need("hang", struck.time, blow.seen)
+    if trouble.xid in RESETTING:
+        world.needs.need("broken_gpu", struck.time, struck.time + HOUR)
+    if strike is not None and strike.until is not None:
+        if strike in world.struck:
+            world.needs.need("loop", struck.time, strike.until)
+        world.struck.add(strike)
 
 
 def _open_incident(world: World, struck: Struck, opened: int, blow: Blow | None) -> None:

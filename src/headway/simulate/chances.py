@@ -15,6 +15,7 @@ class Chances:
         self._random = np.random.default_rng(seed)
         timed = [(strike.at, strike) for strike in plan.strikes if strike.at is not None]
         self._waiting = sorted(timed, key=lambda item: item[0])
+        self._stays = False
         self._rates = np.array([trouble.rate for trouble in plan.troubles], dtype=float)
 
     def next_trouble(self, now: int, nodes: int) -> Due | None:
@@ -25,16 +26,31 @@ class Chances:
             time = now + round(self._random.exponential(1 / per_ns))
             index = self._random.choice(len(self._rates), p=self._rates / self._rates.sum())
             candidates.append(Due(time, self._plan.troubles[int(index)], None, None))
+        if self._stays:
+            strike = self._waiting[0][1]
+            if now + strike.after >= (strike.until or 0):
+                self.mend()
         if self._waiting:
             time, strike = self._waiting[0]
+            time = now + strike.after if self._stays else time
             trouble = self._plan.trouble(strike.trouble)
             candidates.append(Due(time, trouble, strike.rank, strike))
         return min(candidates, key=lambda due: due.time, default=None)
 
     def happened(self, due: Due) -> None:
-        """Take a planned strike out of those that wait."""
-        if due.strike is not None:
+        """Take a planned strike out of those that wait, unless what caused it stays."""
+        if due.strike is None:
+            return
+        if due.strike.until is None:
             self._waiting.pop(0)
+        else:
+            self._stays = True
+
+    def mend(self) -> None:
+        """Let what stayed strike no more."""
+        if self._stays:
+            self._waiting.pop(0)
+            self._stays = False
 
     def rank(self, world: int) -> int:
         """Draw the rank on which a trouble strikes; rank 0 only where it is alone."""

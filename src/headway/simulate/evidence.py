@@ -8,6 +8,7 @@ only seen afterwards, so the stall begins with the last completed step or phase.
 from dataclasses import dataclass
 
 from headway.events import Event, Fault, GpuXid, RankExited, StopAnnounced
+from headway.simulate.hardware import GPUS, device
 from headway.simulate.plan import Trouble
 
 OWN_TIME = ("exception", "numerical", "gpu_oom", "hang", "collective_timeout", "health_check")
@@ -54,7 +55,8 @@ def signs(blow: Blow) -> list[Sign]:
     trouble, symptom = blow.trouble, blow.trouble.symptom
     found = []
     if trouble.xid is not None:
-        xid = GpuXid(code=trouble.xid, device="GPU-0", message=trouble.label)
+        name = device(blow.node, blow.rank % GPUS)
+        xid = GpuXid(code=trouble.xid, device=name, message=trouble.label)
         found.append(Sign(time=blow.time, event=xid, by_agent=True))
     if symptom in _EXCEPTIONS:
         kind = "exception" if symptom == "health_check" else symptom

@@ -43,6 +43,11 @@ class Machines:
         self._spares = max(self._spares - 1, 0)
         self._nodes[position] = self._new()
 
+    def resize(self, nodes: int) -> None:
+        """Let the group have this many nodes from its next attempt on."""
+        self._nodes = self._nodes[:nodes]
+        self._nodes += [self._new() for _ in range(nodes - len(self._nodes))]
+
     def take_back(self, now: int) -> None:
         """Let repaired nodes join."""
         back = sum(time <= now for time in self._returns)

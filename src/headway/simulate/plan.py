@@ -12,6 +12,7 @@ SECOND = 10**9
 MINUTE = 60 * SECOND
 HOUR = 60 * MINUTE
 DAY = 24 * HOUR
+MONTH = 30 * DAY
 
 SYMPTOMS = (
     "exception",
@@ -36,6 +37,8 @@ class Trouble:
 
     `label` is the word of whoever counted it, `cause` Headway's. `rate` counts strikes per 1000
     node-days. `xid` is what the driver says about it. A `stop` is announced with `reason`.
+    `detection` is the time until it is noticed, where it is not that of the layer; `by_person` says
+    that nothing but a person notices it.
     """
 
     label: str
@@ -45,6 +48,8 @@ class Trouble:
     rate: float = 0.0
     xid: int | None = None
     reason: str | None = None
+    detection: int | None = None
+    by_person: bool = False
 
     def __post_init__(self) -> None:
         """Check the words.
@@ -65,14 +70,24 @@ class Trouble:
 class Strike:
     """A trouble at a time of the run in ns, or right after a step was completed once.
 
-    A strike that falls due while nobody trains waits for the first step after that. Without a
-    rank one other than 0 is drawn.
+    A strike that falls due while nobody trains waits for the first step after that, unless it is
+    one `in_startup`. Without a rank one other than 0 is drawn. One that stays `until` a time
+    strikes each attempt again, `after` its begin. With `away` only a person starts the run again,
+    so much later. It may take another `queue` than the layer's. The load after it does not find the
+    newest `forgets` checkpoints, and the group has `nodes` nodes from then on.
     """
 
     trouble: str
     at: int | None = None
     after_step: int | None = None
     rank: int | None = None
+    in_startup: bool = False
+    until: int | None = None
+    after: int = 0
+    away: int = 0
+    queue: int | None = None
+    forgets: int = 0
+    nodes: int | None = None
 
     def __post_init__(self) -> None:
         """Check that the moment is given once.
@@ -126,6 +141,15 @@ class Straggler:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Writing:
+    """How long background writes take from `begin` to before `end`; None: they fail."""
+
+    begin: int
+    end: int
+    background: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """A run. It ends with `target_step`, or with the first step completed after `duration`.
 
@@ -135,7 +159,9 @@ class Plan:
     prove unreadable when it is loaded. An elastic group goes on without a lost node, whose
     replacement joins at the first restart after `repair`. `steps_per_record` is the length of a
     step summary; None records each step in full. `exit_save` lets a run that is told to stop save
-    first. `heartbeat` is the time between two signs of life of rank 0.
+    first. `heartbeat` is the time between two signs of life of rank 0. `limits` are the restarts
+    that each layer allows before an outer one has to take over, or else a person, after `absence`;
+    `timeouts` are told and change nothing.
     """
 
     run_name: str = "simulated"
@@ -161,6 +187,10 @@ class Plan:
     troubles: tuple[Trouble, ...] = ()
     strikes: tuple[Strike, ...] = ()
     stragglers: tuple[Straggler, ...] = ()
+    writings: tuple[Writing, ...] = ()
+    limits: Mapping[str, int] = field(default_factory=dict)
+    absence: int = HOUR
+    timeouts: Mapping[str, int] = field(default_factory=dict)
     recovery: Mapping[str, Recovery] = field(
         default_factory=lambda: {layer: Recovery() for layer in LAYERS}
     )

@@ -1,6 +1,7 @@
 """Lets a planned run happen: attempts, what ends them, and the time until the next one."""
 
 from headway.events import RankExited, RunEnded
+from headway.simulate.attempt import Struck
 from headway.simulate.breaking import break_off
 from headway.simulate.plan import Plan, Recovery
 from headway.simulate.starting import begin_attempt, start_up
@@ -20,8 +21,11 @@ def simulate(plan: Plan, seed: int = 0) -> Simulated:
     struck = start_up(world, Recovery()) or train(world)
     while struck is not None:
         break_off(world, struck)
-        layer = struck.trouble.layer
-        if not _bring_back(world, layer):
+        away = 0 if struck.strike is None else struck.strike.away
+        layer = None if away else world.budgets.take(struck.trouble.layer)
+        if layer is None:
+            layer = _wait_for_a_person(world, away or plan.absence)
+        if not _bring_back(world, layer, struck):
             return _close(world, "stopped", trains=False)
         struck = start_up(world, plan.recovery[layer]) or train(world)
     for rank in world.attempt.survivors:
@@ -31,10 +35,22 @@ def simulate(plan: Plan, seed: int = 0) -> Simulated:
     return _close(world, "completed" if done else "stopped", trains=True)
 
 
-def _bring_back(world: World, layer: str) -> bool:
+def _wait_for_a_person(world: World, length: int) -> str:
+    """Let nobody start the run until a person does, who mends what broke it; return the layer."""
+    world.needs.end("last_restart", world.now)
+    world.needs.need("down", world.now, world.now + length)
+    world.idle(length, "down")
+    world.needs.end("loop", world.now)
+    world.chances.mend()
+    world.budgets.renew()
+    return "scheduler"
+
+
+def _bring_back(world: World, layer: str, struck: Struck) -> bool:
     """Pass the time up to the next attempt and begin it; False if the run's time is over."""
     recovery, draw = world.plan.recovery[layer], world.chances.delay
-    queue, wait = draw(recovery.queue), draw(recovery.wait)
+    own = None if struck.strike is None else struck.strike.queue
+    queue, wait = draw(recovery.queue) if own is None else own, draw(recovery.wait)
     rendezvous = draw(recovery.rendezvous)
     if queue:
         world.hold(0)
@@ -78,6 +94,7 @@ def _close(world: World, reason: str, *, trains: bool) -> Simulated:
         ),
         attempts=world.attempts,
         failed_starts=world.failed_starts,
+        needs=world.needs.close(world.now),
         executed_steps=world.account.executed,
         surviving_steps=surviving,
         highest_step=world.account.highest,

@@ -24,6 +24,7 @@ class Saves:
 
     def __init__(self) -> None:
         self.saving: list[Saving] = []
+        self.forgotten: list[Saved] = []
         self._saved: list[Saved] = []
 
     @property
@@ -42,6 +43,11 @@ class Saves:
             self.saving.remove(saving)
             self._saved.append(Saved(saving.step, saving.torn))
         return done
+
+    def forget(self, count: int) -> None:
+        """Let the newest not be found, but for the oldest, and nobody say so."""
+        self.forgotten = self._saved[max(len(self._saved) - count, 1) :]
+        del self._saved[len(self._saved) - len(self.forgotten) :]
 
     def discard_newest(self) -> None:
         """Forget a checkpoint that could not be read."""

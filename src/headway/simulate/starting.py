@@ -4,7 +4,7 @@ import hashlib
 
 from headway.events import AttemptStarted, CheckpointLoaded, CheckpointLoadFailed, Resumed
 from headway.simulate.attempt import Attempt, Struck
-from headway.simulate.plan import Recovery, Trouble
+from headway.simulate.plan import DAY, HOUR, MONTH, Recovery, Trouble
 from headway.simulate.saves import name
 from headway.simulate.world import World
 
@@ -27,6 +27,10 @@ def begin_attempt(world: World, layer: str) -> None:
         iteration=world.rounds["in_process"],
     )
     world.tell.began(started, first=world.attempts == 1)
+    for budget in world.budgets.told():
+        world.tell.agent(world.now, budget)
+    if world.budgets.is_exhausted:
+        world.needs.need("last_restart", world.now, world.now + MONTH)
     world.attempt.due = world.chances.next_trouble(world.now, world.machines.count)
 
 
@@ -67,9 +71,12 @@ def _restore(world: World, recovery: Recovery) -> Struck | None:
         failed = CheckpointLoadFailed(checkpoint=identity, step=step, reason=error)
         world.tell.rank(world.now, failed)
         world.saves.discard_newest()
+        world.needs.need("unreadable", world.now, world.now + HOUR)
     base = 0 if saved is None else saved.step
     resumed = Resumed(completed=base, checkpoint=None if saved is None else name(base))
     world.tell.rank(world.now, resumed)
     world.account.go_back(base)
     world.completed = world.attempt.base = base
+    if world.saves.forgotten:
+        world.needs.need("forgotten", world.now, world.now + DAY)
     return None

@@ -73,6 +73,7 @@ class Teller:
                 target_step=plan.target_step,
                 checkpoint_interval=plan.checkpoint_interval,
                 world_size=started.world_size,
+                timeouts=dict(plan.timeouts) or None,
             )
             self.rank(begin, configured)
 

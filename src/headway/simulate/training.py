@@ -111,11 +111,17 @@ def _complete(world: World, works: Times, ends: Times, straggler: Straggler | No
     if straggler is not None:
         node, excess = world.straggled.get(straggler, (world.machines.node(straggler.rank), 0))
         world.straggled[straggler] = (node, excess + straggler.excess * count)
+        kind = "starved" if straggler.rank == 0 else "straggler"
+        world.needs.need(kind, world.now, int(ends[-1]))
     world.tell.opened("step", world.now, int(ends[-1]))
     world.account.add("data_wait", wait * count, world.weight)
     world.account.steps(first + count - 1, count, int(works.sum()), world.weight)
     if not world.attempt.steps:
         world.incidents.trained(int(ends[0]))
+    forgotten = world.saves.forgotten
+    if forgotten and first + count > forgotten[-1].step:
+        world.needs.end("forgotten", int(ends[-1]))
+        forgotten.clear()
     world.attempt.steps += count
     world.completed += count
     world.now = int(ends[-1])

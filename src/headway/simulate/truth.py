@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from headway.events import Envelope
+from headway.simulate.needs import Need
 from headway.simulate.true_incidents import TrueIncident
 
 BAD = ("stalled", "restart", "down")
@@ -33,6 +34,7 @@ class Truth:
     executed_steps: int
     surviving_steps: int
     highest_step: int
+    needs: tuple[Need, ...] = ()
 
     @property
     def training_goodput(self) -> float:

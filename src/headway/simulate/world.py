@@ -6,16 +6,27 @@ of the truth.
 
 import hashlib
 
-from headway.events import CheckpointFinalized, CheckpointScheduled, PhaseBegan, PhaseEnded
+from headway.events import (
+    CheckpointFailed,
+    CheckpointFinalized,
+    CheckpointScheduled,
+    PhaseBegan,
+    PhaseEnded,
+)
 from headway.simulate.attempt import Attempt, Struck
+from headway.simulate.budgets import Budgets
 from headway.simulate.chances import Chances
 from headway.simulate.journal import Journal
 from headway.simulate.machines import Machines
-from headway.simulate.plan import Plan, Straggler
+from headway.simulate.needs import NeedLog
+from headway.simulate.plan import DAY, Plan, Straggler, Strike
 from headway.simulate.saves import Saves, Saving, name
 from headway.simulate.telling import Teller
 from headway.simulate.true_account import Account, Weight
 from headway.simulate.true_incidents import IncidentLog
+
+NEAR = 0.7
+"""Share of a timeout from which a phase is too near to it."""
 
 
 class World:
@@ -35,6 +46,9 @@ class World:
         self.account = Account()
         self.incidents = IncidentLog()
         self.saves = Saves()
+        self.budgets = Budgets(plan.limits)
+        self.needs = NeedLog()
+        self.struck: set[Strike] = set()
         self.after_step = {s.after_step: s for s in plan.strikes if s.after_step is not None}
         self.gpus = 0
         self.ranks = 0
@@ -81,12 +95,18 @@ class World:
         self.spend(end, category)
         self.tell.opened(phase, begin, end)
         self.tell.ranks(end, PhaseEnded(phase=phase, duration=length, error=error))
+        if phase != "startup" and length > NEAR * min(
+            self.plan.timeouts.values(), default=length * 2
+        ):
+            self.needs.need("near_timeout", end, end + DAY)
         return None
 
     def within(self, until: int) -> int | None:
         """Return when a random trouble strikes before a time; a planned one waits for steps."""
         due = self.attempt.due
-        if due is None or due.strike is not None or due.time >= until:
+        if due is None or due.time >= until:
+            return None
+        if due.strike is not None and not due.strike.in_startup:
             return None
         return max(due.time, self.now)
 
@@ -105,6 +125,7 @@ class World:
             rank=due.rank,
             phase=phase,
             step=step,
+            strike=due.strike,
         )
 
     def hold(self, gpus: int) -> None:
@@ -128,6 +149,17 @@ class World:
         )
         self.tell.rank(self.now, scheduled)
         torn = self.chances.happens(self.plan.torn_chance)
+        for writing in self.plan.writings:
+            if writing.begin <= self.now < writing.end:
+                kind = "saves_fail" if writing.background is None else "writes_slow"
+                self.needs.need(kind, self.now, writing.end)
+                if writing.background is None:
+                    failed = CheckpointFailed(
+                        checkpoint=name(self.completed), step=self.completed, reason="no space"
+                    )
+                    self.tell.rank(self.now + background, failed)
+                    return
+                background = writing.background
         durable = self.now + background
         self.saves.saving.append(Saving(self.completed, self.now, durable, torn))
         self.settle(self.now)

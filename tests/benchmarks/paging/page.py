@@ -1,0 +1,147 @@
+"""Writes the figures of simulated months as the page `docs/alerts_quality.md`."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+_MEANING = {
+    "loop": "what broke the run stays, and broke it again",
+    "hang": "nothing moves, and no watchdog will end it",
+    "down": "no layer will start the run again",
+    "last_restart": "the outermost layer has no restart left",
+    "forgotten": "a load did not find the newest checkpoint, and nobody said so",
+    "starved": "over half of the time goes to waiting for data, for hours",
+    "saves_fail": "saves fail",
+    "writes_slow": "background writes take nearly the whole interval",
+    "straggler": "one rank holds all others up",
+    "broken_gpu": "a GPU asks for a reset or worse",
+    "unreadable": "a checkpoint proved torn when it was loaded",
+    "near_timeout": "a phase took over 70 % of the timeout that guards it",
+}
+_HEAD = """<!-- Written by `scripts/bench alerts --page FILE`; run it again instead of editing. -->
+
+# Are the right people woken?
+
+{days} days of a simulated fleet, {runs} runs a month, seeds {seeds}: {run_days} run-days,
+{node_days} node-days, {incidents} incidents. The rules are those that are shipped, computed and
+grouped by the code that serves. Their thresholds and what their conditions mean were fixed on seeds
+1 to 10 alone.
+
+## What is true
+
+The simulator knows what it did to a run, and never asks Headway. A person has to be woken from the
+moment at which the run cannot mend itself any more until the simulated person has mended it. Nobody
+has to be woken for what recovers: machines that break at 6.50 per 1000 node-days in the shares of
+the Llama 3 table, collectives that a watchdog ends after ten minutes, failed starts, preemptions
+with their queue, resizes, and two windows of maintenance of four hours that nobody announced to
+Headway.
+
+A page is true if one of its rules was told of while such a need held and is about it. A need is met
+by the first page, or ticket, with a rule that names it. All else is false, or missed. Looks are as
+far apart as `benchmarks/paging/watching.py` says: delays are exact to a minute for what stands
+still, and to two hours for what gets worse in a run that goes on.
+"""
+
+
+def page(found: Mapping[str, Any]) -> str:
+    """Return the page as Markdown."""
+    seeds = f"{found['seeds'][0]} to {found['seeds'][-1]}"
+    months = len(found["seeds"])
+    head = _HEAD.format(**{**found, "seeds": seeds, "runs": found["runs"] // months})
+    return "\n".join([head, *_severity(found, "page"), *_severity(found, "ticket")]) + "\n"
+
+
+def _severity(found: Mapping[str, Any], severity: str) -> Iterator[str]:
+    part = found[f"{severity}s"]
+    yield f"## {severity.capitalize()}s\n"
+    yield (
+        f"**{part['told']} {severity}s, {_percent(part['precision'])} of them true; "
+        f"{part['met']} of {part['needs']} needs met ({_percent(part['recall'])}).** "
+        f"{part['per_week']} a week for the whole fleet, {part['false_per_week']} of them false."
+    )
+    yield ""
+    yield from _table(
+        ("told first by", "told", "true", "false", "precision", "a week"),
+        (
+            (name, one["told"], one["true"], one["false"], _percent(one["precision"]),
+             one["per_week"])
+            for name, one in part["rules"].items()
+        ),
+    )  # fmt: skip
+    yield from _table(
+        ("need", "", "times", "met", "recall", "delay: half", "nine in ten", "longest"),
+        (
+            (f"`{kind}`", _MEANING[kind], one["needs"], one["met"], _percent(one["recall"]),
+             *_delays(one["delay_s"]))
+            for kind, one in part["needs"].items()
+        ),
+    )  # fmt: skip
+    yield from _listed(part, severity)
+
+
+def _listed(part: Mapping[str, Any], severity: str) -> Iterator[str]:
+    """Name each false and each missed page; of tickets the reasons and how often."""
+    if severity == "page":
+        yield "Every false page, and what was going on:\n"
+        yield from _table(
+            ("seed, run", "nodes", "at", "rules", "in truth"),
+            (
+                (f"{one['seed']}, {one['run']}", one["nodes"], _hours(one["at_s"]),
+                 ", ".join(one["rules"]), one["why"])
+                for one in part["false_ones"]
+            ),
+        )  # fmt: skip
+        yield "Every need that nobody was woken for:\n"
+        yield from _table(
+            ("seed, run", "nodes", "need", "at", "lasted", "meanwhile"),
+            (
+                (f"{one['seed']}, {one['run']}", one["nodes"], one["kind"], _hours(one["at_s"]),
+                 _hours(one["lasted_s"]), one["why"])
+                for one in part["missed_ones"]
+            ),
+        )  # fmt: skip
+        return
+    reasons = Counter((", ".join(one["rules"]), _short(one["why"])) for one in part["false_ones"])
+    yield "False tickets by rule, and what was going on:\n"
+    yield from _table(
+        ("rules", "in truth", "times"), ((*what, count) for what, count in reasons.most_common())
+    )
+    lost = Counter((one["kind"], _short(one["why"])) for one in part["missed_ones"])
+    yield "Missed:\n"
+    yield from _table(
+        ("need", "meanwhile", "times"), ((*what, count) for what, count in lost.most_common())
+    )
+
+
+def _table(head: Sequence[str], rows: Iterator[Sequence[object]] | Any) -> Iterator[str]:
+    lines = [f"| {' | '.join(map(str, row))} |" for row in rows]
+    if not lines:
+        yield "None.\n"
+        return
+    yield f"| {' | '.join(head)} |"
+    yield f"|{' --- |' * len(head)}"
+    yield from lines
+    yield ""
+
+
+def _short(why: str) -> str:
+    """Return a reason without its figures, so that equal ones are counted together."""
+    return why.partition(":")[2].partition(",")[2].partition(" by itself")[0].strip() or why
+
+
+def _delays(delays: Mapping[str, float] | None) -> tuple[str, str, str]:
+    if delays is None:
+        return ("", "", "")
+    return _minutes(delays["p50"]), _minutes(delays["p90"]), _minutes(delays["max"])
+
+
+def _minutes(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 60 else f"{seconds / 60:.0f} min"
+
+
+def _hours(seconds: int) -> str:
+    return f"{seconds / 3600:.1f} h"
+
+
+def _percent(share: float | None) -> str:
+    return "" if share is None else f"{share * 100:.1f} %"
