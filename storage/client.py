@@ -430,8 +430,9 @@ class CollectorClient:
         known = {} if version is None else {"If-None-Match": version}
         response = self._send("GET", path, _given(query), None, known)
         told = response.headers.get(AS_OF)
+        same = response.status_code == httpx.codes.NOT_MODIFIED
         return Change(
-            content=None if response.status_code == httpx.codes.NOT_MODIFIED else _answer(response),
+            content=None if same else self._answer(path, response),
             version=response.headers.get("etag"),
             as_of=None if told is None else int(told),
         )
@@ -442,7 +443,7 @@ class CollectorClient:
         Raises:
             CollectorError: no answer; see its subclasses.
         """
-        return _answer(self._send("GET", path, query, None))
+        return self._answer(path, self._send("GET", path, query, None))
 
     def post(self, path: str, content: Mapping[str, Any]) -> dict[str, Any]:
         """Order something of an endpoint; return its answer.
@@ -450,7 +451,7 @@ class CollectorClient:
         Raises:
             CollectorError: not done; see its subclasses.
         """
-        return _answer(self._send("POST", path, None, content))
+        return self._answer(path, self._send("POST", path, None, content))
 
     def _all(
         self, path: str, name: str, filters: Mapping[str, Any], page: int = _ITEMS_AT_ONCE
@@ -475,6 +476,8 @@ class CollectorClient:
         import pyarrow  # only where an answer in columns is wanted
 
         response = self._send(method, path, query, content, {"Accept": ARROW})
+        if not response.headers.get("content-type", "").startswith(ARROW):
+            raise self._error(path, response)
         with pyarrow.ipc.open_stream(response.content) as reader:
             return reader.read_all()
 
@@ -495,12 +498,17 @@ class CollectorClient:
             response = self._http.request(method, path, params=query, json=content, headers=headers)
         except httpx.HTTPError as error:
             raise self._unreachable(error) from error
-        columns = response.headers.get("content-type", "").startswith(ARROW)
-        if response.is_success and (columns or _object(response) is not None):
+        if response.is_success:
             return response
         if response.status_code == httpx.codes.NOT_MODIFIED and headers:
             return response
         raise self._error(path, response)
+
+    def _answer(self, path: str, response: httpx.Response) -> dict[str, Any]:
+        found = _object(response)
+        if found is None:
+            raise self._error(path, response)
+        return found
 
     def _unreachable(self, error: httpx.HTTPError) -> CollectorError:
         if isinstance(error, httpx.ReadTimeout):
@@ -541,11 +549,6 @@ class CollectorClient:
 
 def _given(query: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in query.items() if value is not None}
-
-
-def _answer(response: httpx.Response) -> dict[str, Any]:
-    found: dict[str, Any] = response.json()
-    return found
 
 
 def _context(ca_file: Path) -> ssl.SSLContext:
