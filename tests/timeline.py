@@ -325,6 +325,7 @@ VERBS: dict[str, Any] = {
             timeout=_optional(o, "timeout"),
             exception=o.get("exception"),
             phase=o.get("phase"),
+            step=_number(o, "step"),
             suspect_rank=_number(o, "suspect"),
         )
     ),

@@ -253,3 +253,15 @@ def test_evidence_tells_time_rank_node_and_the_record_behind_it():
     assert item.time == at(100.5)
     # rank 2 had recorded its attempt and 100 steps before
     assert item.sources == (("rank2", 101),)
+
+
+def test_a_fault_in_a_step_that_nobody_completed_decides_before_peers_end_the_last_one() -> None:
+    text = OPENING + (
+        "99.999 fault exception rank=2 exception=ValueError message=boom step=101\n"
+        '100.5 fault exception rank=1 exception=RuntimeError message="Connection closed by peer"\n'
+        f"{DEATH}"
+    )
+    incident = broken(text)
+    assert (incident.cause, incident.suspect_rank) == ("exception", 2)
+    survived = broken(text.replace("step=101", "step=100"))
+    assert survived.suspect_rank != 2

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from headway.events import AttemptEnded, RankExited
+from headway.events import AttemptEnded, Fault, RankExited
 from headway.incidents.causes import (
     WATCHDOG_CAUSES,
     decide,
@@ -77,7 +77,7 @@ def observed(reading: Reading, position: int) -> list[Evidence]:
     name = attempt.identity
     found = []
     for time, rank, fault in attempt.faults:
-        if time >= since:
+        if time >= since or _struck_beyond(account, fault):
             own = fault_start(time, fault, since)
             began = account.broken.done if own is None else own
             node, source = node_of(attempt, rank), reading.source(fault)
@@ -114,6 +114,16 @@ def observed(reading: Reading, position: int) -> list[Evidence]:
             replace(first, words=apart, cause="unknown", kind="out of step", rank=None, node=None)
         )
     return sorted(found, key=lambda item: (item.began, item.time, item.words))
+
+
+def _struck_beyond(account: Account, fault: Fault) -> bool:
+    """Whether a fault struck in a step that no rank completed.
+
+    It may do so before the last completed step ends: a rank that has it done breaks at the begin
+    of the next while its peers still end it.
+    """
+    steps = account.steps
+    return fault.step is not None and steps is not None and fault.step > int(steps.number.max())
 
 
 def _only_echoes(found: Sequence[Evidence], rank: int) -> bool:
