@@ -3,10 +3,12 @@
 import pytest
 
 from headway.events import CAUSES
+from headway.postmortem.composing import postmortem
 from headway.postmortem.model import Told
-from headway.postmortem.timeline import MOST, ranks_in_words
-from postmortems import KILLED, words, written
-from timeline import at
+from headway.postmortem.timeline import MOST
+from headway.postmortem.uniting import ranks_in_words
+from postmortems import KILLED, answers, words, written
+from timeline import at, timeline
 
 MANY = """
 0        allocation 1000
@@ -101,6 +103,19 @@ def test_of_the_saves_before_the_fault_only_the_last_is_told() -> None:
     assert [line for line in words(written(text)) if "complete" in line] == [
         "rank: checkpoint c500 is complete: 500 steps"
     ]
+
+
+def test_the_last_save_is_told_however_old_it_is() -> None:
+    text = KILLED.replace("500      finalized c500", "9        finalized c9")
+    told = [line for line in written(text).timeline if line.words.startswith("checkpoint c9")]
+    assert [line.time for line in told] == [at(9)]
+
+
+def test_an_observation_without_a_record_in_reach_is_told_by_the_ledger() -> None:
+    found = answers(timeline(KILLED), 754)
+    (observed,) = (one for one in found.incident["observations"] if one["rank"] == 3)
+    observed["events"] = [{"producer": "elsewhere", "sequence": 1}]
+    assert "ledger: ended by signal 9 on rank 3" in words(postmortem(found))
 
 
 @pytest.mark.slow

@@ -7,7 +7,8 @@ from headway.events import Clock, Dropped, GpuPresent, Health
 from headway.ledger import Ledger
 from headway.ledger.attempts import Attempt
 from headway.postmortem import sources
-from headway.postmortem.timeline import ranks_in_words, span_of
+from headway.postmortem.timeline import span_of
+from headway.postmortem.uniting import ranks_in_words
 from headway.wording import count, counted, flag
 
 _IMPORTED = "All of it was read from imported logs: no agent, launcher or machine was watched."

@@ -5,8 +5,7 @@ incident closed, what people and alerts said, and the turns that the ledger foun
 ranks tell alike within seconds is one line.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -23,6 +22,7 @@ from headway.events import (
     Resumed,
     StopAnnounced,
 )
+from headway.incidents.model import Source
 from headway.ledger import Ledger
 from headway.ledger.attempt_time import PARTS
 from headway.ledger.intake import Stamped
@@ -30,14 +30,13 @@ from headway.postmortem import sources
 from headway.postmortem.happenings import shortened, words_of
 from headway.postmortem.model import Line, Told
 from headway.postmortem.sources import Tellers
+from headway.postmortem.uniting import Key, Seen, united
 from headway.wording import count, counted, duration, plain, remark
 
 BEFORE = 300 * 10**9
 """Time in ns before the fault from which records are told."""
 AFTER = 60 * 10**9
 """Time in ns after the closing within which a machine may still tell of the fault."""
-ALIKE = 5 * 10**9
-"""Records that say the same and follow each other within this, in ns, are one line."""
 MOST = 200
 """Lines that are kept: of more the first and the last ones, and those that are marked."""
 _LAST = 60
@@ -47,55 +46,32 @@ _LONG = 10**9
 """Time in ns from which on such a phase is told."""
 _STATES = (RestartBudget, Allocation, Health)
 """Records that tell how something stands, which is news only where it changed."""
-_FEW = 4
-"""Faults and ends that say the same and are told apart nevertheless."""
 _TELLING = (Fault, RankExited, AttemptEnded, StopAnnounced)
-_RANKS_NAMED = 4
 _OPENS = "the incident opens: by its own word the first fault, seen {} later, began here"
-_NODES_NAMED = 3
 Answer = Mapping[str, Any]
-
-
-class _Key(NamedTuple):
-    """What lines have in common that are one."""
-
-    source: str
-    words: str
-    attempt: str | None
 
 
 class _Marks(NamedTuple):
     """Which records, by producer and sequence, the verdict looked at, and which stand out."""
 
-    evidence: frozenset[tuple[str, int]]
-    echoes: frozenset[tuple[str, int]]
-    first_fault: tuple[str, int] | None
-    decides: tuple[str, int] | None
+    evidence: frozenset[Source]
+    echoes: frozenset[Source]
+    first_fault: Source | None
+    decides: Source | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Seen:
-    """One record on its way to a line; of a few `telling` ones each has a line of its own."""
-
-    time: int
-    key: _Key
-    rank: int | None = None
-    node: str | None = None
-    record: str | None = None
-    until: int | None = None
-    telling: bool = False
-    evidence: bool = False
-    echo: bool = False
-    first_fault: bool = False
-    decides: bool = False
+def _named(record: Source) -> str:
+    """Return how a line names a record."""
+    return f"{record.producer[:8]}/{record.sequence}"
 
 
 def timeline(
     one: Answer, ledger: Ledger, tellers: Tellers, alerts: Sequence[Told] = ()
 ) -> list[Line]:
     """Return the timeline of an incident, every line of it."""
-    seen = [*_records(one, ledger, tellers), *_turns(one, ledger), *_concluded(one)]
-    lines = [*_united(seen), *_said(one), *_told(alerts)]
+    told = [*_records(one, ledger, tellers)]
+    seen = [*told, *_turns(one, ledger), *_concluded(one, {item.record for item in told})]
+    lines = [*united(seen), *_said(one), *_told(alerts)]
     places = {name: place for place, name in enumerate(sources.MEANINGS)}
 
     def order(line: Line) -> tuple[int, int, int, str]:
@@ -126,7 +102,7 @@ def span_of(one: Answer) -> tuple[int, int]:
     return one["opened"] - BEFORE, max(last, one["opened"])
 
 
-def _records(one: Answer, ledger: Ledger, tellers: Tellers) -> Iterator[_Seen]:
+def _records(one: Answer, ledger: Ledger, tellers: Tellers) -> Iterator[Seen]:
     start, end = span_of(one)
     numbers = {attempt.identity: attempt.number for attempt in ledger.book.attempts}
     marks = _marks(one)
@@ -142,18 +118,20 @@ def _records(one: Answer, ledger: Ledger, tellers: Tellers) -> Iterator[_Seen]:
     for fact in told:
         envelope = fact.envelope
         limit = end if envelope.run is not None else end + AFTER
-        words = words_of(envelope.event) if start <= fact.time <= limit else None
+        # the last save may be old; it is what the incident goes back to
+        meant = start <= fact.time or isinstance(envelope.event, CheckpointFinalized)
+        words = words_of(envelope.event) if meant and fact.time <= limit else None
         if words is None or fact.time > ledger.as_of:
             continue
         if isinstance(envelope.event, AttemptStarted | Resumed) and fact.attempt in numbers:
             words = f"attempt {numbers[fact.attempt]}: {words}"
-        record = envelope.producer, envelope.first_sequence
-        yield _Seen(
+        record = Source(envelope.producer, envelope.first_sequence)
+        yield Seen(
             time=fact.time,
-            key=_Key(tellers.source(fact), words, fact.attempt),
+            key=Key(tellers.source(fact), words, fact.attempt),
             rank=envelope.rank,
             node=envelope.node,
-            record=f"{record[0][:8]}/{record[1]}",
+            record=_named(record),
             until=ends.get(id(fact)),
             telling=isinstance(envelope.event, _TELLING),
             evidence=record in marks.evidence,
@@ -167,7 +145,7 @@ def _records(one: Answer, ledger: Ledger, tellers: Tellers) -> Iterator[_Seen]:
 
 def _marks(one: Answer) -> _Marks:
     records = [
-        [(event["producer"], event["sequence"]) for event in item["events"]]
+        [Source(event["producer"], event["sequence"]) for event in item["events"]]
         for item in one["observations"]
     ]
     first, decides = (
@@ -228,7 +206,7 @@ def _is_news(
     return event.state != before and "unhealthy" in (event.state, before)
 
 
-def _signs_of_life(one: Answer, ledger: Ledger, tellers: Tellers) -> Iterator[_Seen]:
+def _signs_of_life(one: Answer, ledger: Ledger, tellers: Tellers) -> Iterator[Seen]:
     """Tell what agents saw last of each rank of the broken attempt after the fault."""
     source = tellers.usual(sources.AGENT)
     for attempt in ledger.book.attempts:
@@ -240,11 +218,11 @@ def _signs_of_life(one: Answer, ledger: Ledger, tellers: Tellers) -> Iterator[_S
             time, event = log.heartbeat
             words = words_of(event)
             assert words is not None  # noqa: S101  # a heartbeat always says something
-            key = _Key(source, words, attempt.identity)
-            yield _Seen(time=time, key=key, rank=rank, node=log.node)
+            key = Key(source, words, attempt.identity)
+            yield Seen(time=time, key=key, rank=rank, node=log.node)
 
 
-def _starting(one: Answer, ledger: Ledger, tellers: Tellers) -> Iterator[_Seen]:
+def _starting(one: Answer, ledger: Ledger, tellers: Tellers) -> Iterator[Seen]:
     """Tell what the starts of the attempts to recover spent a second or more on."""
     source = tellers.usual(sources.RANK)
     for attempt in ledger.book.attempts:
@@ -258,20 +236,20 @@ def _starting(one: Answer, ledger: Ledger, tellers: Tellers) -> Iterator[_Seen]:
                 words = f"attempt {attempt.number}: {plain(phase.name)}"
                 if phase.end is None:
                     words += ", which has not ended"
-                yield _Seen(
+                yield Seen(
                     time=phase.start,
                     until=known,
-                    key=_Key(source, words, attempt.identity),
+                    key=Key(source, words, attempt.identity),
                     rank=rank,
                     node=log.node,
                 )
 
 
-def _turns(one: Answer, ledger: Ledger) -> Iterator[_Seen]:
+def _turns(one: Answer, ledger: Ledger) -> Iterator[Seen]:
     """Tell the turns of the incident that the ledger found."""
 
-    def turn(time: int, words: str) -> _Seen:
-        return _Seen(time=time, key=_Key(sources.LEDGER, words, None))
+    def turn(time: int, words: str) -> Seen:
+        return Seen(time=time, key=Key(sources.LEDGER, words, None))
 
     broken = next(
         (each for each in ledger.book.accounts if each.attempt.identity == one["attempt_ids"][0]),
@@ -296,88 +274,20 @@ def _turns(one: Answer, ledger: Ledger) -> Iterator[_Seen]:
         yield turn(one["closed"], "the incident closes: the attempt holds")
 
 
-def _concluded(one: Answer) -> Iterator[_Seen]:
-    """Tell the observations that no record makes by itself, such as a rank that fell silent."""
+def _concluded(one: Answer, told: Collection[str | None]) -> Iterator[Seen]:
+    """Tell the observations that no record told makes, such as a rank that fell silent."""
     for place, item in enumerate(one["observations"]):
-        if not item["events"]:
-            yield _Seen(
+        records = (Source(event["producer"], event["sequence"]) for event in item["events"])
+        if not any(_named(record) in told for record in records):
+            yield Seen(
                 time=item["time"],
-                key=_Key(sources.LEDGER, shortened(item["words"]), item["attempt"]),
+                key=Key(sources.LEDGER, shortened(item["words"]), item["attempt"]),
                 rank=item["rank"],
                 node=item["node"],
                 evidence=True,
                 first_fault=place == one["first_fault"],
                 decides=place == one["decided_by"],
             )
-
-
-def _united(seen: Sequence[_Seen]) -> Iterator[Line]:
-    """Make one line of what is alike; what is marked stays apart."""
-    open_: dict[_Key, list[_Seen]] = {}
-    for item in sorted(seen, key=lambda item: item.time):
-        alike = open_.get(item.key)
-        if item.first_fault or item.decides:
-            yield _line([item])
-        elif alike is not None and item.time - alike[-1].time <= ALIKE:
-            alike.append(item)
-        else:
-            if alike is not None:
-                yield from _lines(alike)
-            open_[item.key] = [item]
-    for alike in open_.values():
-        yield from _lines(alike)
-
-
-def _lines(alike: Sequence[_Seen]) -> Iterator[Line]:
-    if alike[0].telling and len(alike) <= _FEW:
-        yield from (_line([item]) for item in alike)
-    else:
-        yield _line(alike)
-
-
-def _line(alike: Sequence[_Seen]) -> Line:
-    first = alike[0]
-    ends = [item.time if item.until is None else item.until for item in alike]
-    return Line(
-        time=first.time,
-        until=max(ends) if max(ends) > first.time else None,
-        source=first.key.source,
-        words=first.key.words,
-        about=_about(alike),
-        record=first.record,
-        count=len(alike),
-        spans=first.until is not None,
-        evidence=any(item.evidence for item in alike),
-        echo=any(item.echo for item in alike),
-        first_fault=first.first_fault,
-        decides=first.decides,
-    )
-
-
-def _about(alike: Sequence[_Seen]) -> str | None:
-    ranks = sorted({item.rank for item in alike if item.rank is not None})
-    nodes = sorted({item.node for item in alike if item.node is not None})
-    more = len(nodes) - _NODES_NAMED
-    on = ", ".join(nodes[:_NODES_NAMED]) + (f" and {count(more)} more" if more > 0 else "")
-    who = ranks_in_words(ranks)
-    return " on ".join(part for part in (who, on) if part) or None
-
-
-def ranks_in_words(ranks: Sequence[int]) -> str:
-    """Return sorted ranks as people write them: `rank 3`, `ranks 0-2, 7 and 40 more`."""
-    if not ranks:
-        return ""
-    stretches: list[list[int]] = []
-    for rank in ranks:
-        if stretches and rank == stretches[-1][1] + 1:
-            stretches[-1][1] = rank
-        else:
-            stretches.append([rank, rank])
-    shown = stretches[:_RANKS_NAMED]
-    words = ", ".join(f"{low}" if low == high else f"{low}-{high}" for low, high in shown)
-    more = len(ranks) - sum(high - low + 1 for low, high in shown)
-    noun = "rank" if len(ranks) == 1 else "ranks"
-    return f"{noun} {words}" + (f" and {count(more)} more" if more else "")
 
 
 def _said(one: Answer) -> Iterator[Line]:
