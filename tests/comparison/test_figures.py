@@ -221,6 +221,28 @@ def test_two_halves_together_are_the_whole_and_what_is_left_out_is_said() -> Non
     assert any("left out" in doubt for doubt in doubts(cut, whole))
 
 
+def test_each_run_says_itself_what_its_own_categories_count_as() -> None:
+    text = """
+        0       attempt A launcher world=1
+        0-50    steps 1-50
+        50-100  phase custom:warm
+        100     run_ended completed
+    """
+    good = stretch(f"{text}\n0 configured good=custom:warm", 0, 100, "good")
+    both = side_of([good, stretch(text, 0, 100, "bad")])
+    assert (both.training.low, both.training.high) == (0.75, 0.75)
+
+
+def test_a_side_without_any_time_has_no_figures() -> None:
+    one = stretch(QUIET, 0, 100)
+    later = Stretch(ledger=one.ledger, report=one.report, start=at(200), end=at(300))
+    for empty in (side_of([]), side_of([later])):
+        found = figures(empty, side_of([one]))
+        assert found["training_goodput"].finding == "unknown"
+        assert found["elapsed"].difference.low == -100 * SECOND
+        assert "A holds no time of any run." in doubts(empty, side_of([one]))
+
+
 def test_what_makes_it_unfair_is_said() -> None:
     small = side_of([stretch(QUIET, 0, 100)])
     large = side_of([stretch(QUIET.replace("world=1", "world=8 rank=0..7"), 0, 50, "b")])

@@ -27,7 +27,7 @@ def add(subparsers: Any) -> None:
         choices=KINDS,
         help=f"Only things of this kind: {', '.join(KINDS)}. May be repeated.",
     )
-    parser.add_argument("--of", metavar="RUN", help="Only what is about this run.")
+    parser.add_argument("--run", dest="of", metavar="RUN", help="Only what is about this run.")
     parser.add_argument(
         "--limit", type=int, default=10, metavar="N", help="Most things found. Default: 10."
     )

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, Literal
 
 from headway.fleet.sides import is_failure
 from headway.ledger import Ledger, Range
@@ -109,12 +109,15 @@ class _Part:
     def report(self) -> Mapping[str, Any]:
         return self.stretch.report
 
+    def ratio(self, time: Mapping[str, int], kind: Literal["training", "infrastructure"]) -> Range:
+        """Return a goodput of time; what a custom category counts as, each run says itself."""
+        return goodput(time, sum(time.values()), kind, self.stretch.ledger.training_good)
+
 
 def side_of(stretches: Iterable[Stretch], excluded: Sequence[Span] = ()) -> Side:
     """Sum stretches up, without the excluded parts; those must be sorted and disjoint."""
     parts = [_part(one, excluded) for one in stretches if one.start <= one.end]
     wall, gpu = _summed(part.wall for part in parts), _summed(part.gpu for part in parts)
-    good = frozenset(name for part in parts for name in part.stretch.ledger.training_good)
     labels: dict[str, set[str]] = {}
     spans: dict[str, list[Span]] = {}
     for part in parts:
@@ -133,10 +136,10 @@ def side_of(stretches: Iterable[Stretch], excluded: Sequence[Span] = ()) -> Side
         world=frozenset(part.world for part in parts if part.world),
         wall=wall,
         gpu=gpu,
-        training=goodput(wall, sum(wall.values()), "training", good),
-        infrastructure=goodput(wall, sum(wall.values()), "infrastructure", good),
-        gpu_training=goodput(gpu, sum(gpu.values()), "training", good),
-        gpu_infrastructure=goodput(gpu, sum(gpu.values()), "infrastructure", good),
+        training=_united(part.ratio(part.wall, "training") for part in parts),
+        infrastructure=_united(part.ratio(part.wall, "infrastructure") for part in parts),
+        gpu_training=_united(part.ratio(part.gpu, "training") for part in parts),
+        gpu_infrastructure=_united(part.ratio(part.gpu, "infrastructure") for part in parts),
         steps=sum(part.steps for part in parts),
         blocks=_blocks(parts),
         attempts=sum(len(part.attempts) for part in parts),
@@ -155,12 +158,13 @@ def _part(one: Stretch, excluded: Sequence[Span]) -> _Part:
     start, end = max(one.start, ledger.start), min(one.end, ledger.closed_at)
     whole = [Span(start, end)] if start < end else []
     spans = without(whole, excluded)
-    inside = _Inside(spans, last=end if end == ledger.closed_at else None)
+    is_end = bool(spans) and spans[-1].end == ledger.closed_at
+    inside = _Inside(spans, last=ledger.closed_at if is_end else None)
     return _Part(
         stretch=one,
         spans=spans,
         left_out=_length(whole) - _length(spans),
-        is_live=ledger.provisional and end == ledger.closed_at,
+        is_live=ledger.provisional and is_end,
         world=ledger.gpus_at(start),
         wall=_summed(by_category(ledger.amounts(*span)) for span in spans),
         gpu=_summed(ledger.gpu_time(start=span.start, end=span.end) for span in spans),
@@ -245,6 +249,19 @@ def _blocks(parts: Sequence[_Part]) -> list[tuple[int, int]]:
 
 def _steps(ledger: Ledger, span: Span) -> int:
     return ledger.surviving_step_at(span.end) - ledger.surviving_step_at(span.start)
+
+
+def _united(ratios: Iterable[Range]) -> Range:
+    """Return the ratio of all time from those of its parts."""
+    known = list(ratios)
+    low, high = (sum(one.numerator[end] for one in known) for end in (0, 1))
+    whole = sum(one.denominator for one in known)
+    return Range(
+        low=low / whole if whole else None,
+        high=high / whole if whole else None,
+        numerator=(low, high),
+        denominator=whole,
+    )
 
 
 def _length(spans: Iterable[Span]) -> int:

@@ -4,12 +4,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from headway.comparison.figures import FINDINGS
+from headway.comparison.intervals import CONFIDENCE
 from headway.wording import UNKNOWN, duration, ratio_range
 
 Object = Mapping[str, Any]
 CHANCE = (
-    "The interval holds the difference in 95 of 100 such comparisons: what incidents strike and "
-    "what they cost differs by chance. One figure in twenty lies outside by chance alone."
+    f"The interval holds the difference in {CONFIDENCE:.0%} of such comparisons: which incidents "
+    f"strike and what they cost differs by chance, and {1 - CONFIDENCE:.0%} of all figures lie "
+    "outside by chance alone."
 )
 
 
