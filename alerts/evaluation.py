@@ -29,7 +29,8 @@ class Alert:
     """One alert of a rule: since when its condition holds, when it fired and when it was over.
 
     `absent_since` is when the condition stopped holding while the alert is kept firing. `routed`
-    are labels that decide whom it reaches, as they were when its condition held last.
+    are labels that decide whom it reaches, `words` what is said of the run's open incident, as they
+    were when its condition held last.
     """
 
     rule: str
@@ -41,6 +42,7 @@ class Alert:
     absent_since: float | None = None
     resolved_at: float | None = None
     routed: Mapping[str, str] = field(default_factory=dict)
+    words: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def key(self) -> tuple[str, Labels]:

@@ -82,7 +82,8 @@ def pagerduty(notice: Notice, routing_key: str, external_url: str) -> dict[str, 
 
 def slack(notice: Notice, channel: str | None) -> dict[str, Any]:
     """Return a message for Slack."""
-    links = " | ".join(f"<{href}|{text}>" for text, href in links_of(notice.firing))
+    listed = links_of(notice.firing or notice.resolved)
+    links = " | ".join(f"<{href}|{text}>" for text, href in listed)
     mark = ":white_check_mark:" if notice.status == "resolved" else ":rotating_light:"
     lines = [f"{mark} *{_escaped(headline(notice))}*", *(map(_escaped, details(notice)))]
     told: dict[str, Any] = {"text": "\n".join([*lines, *([links] if links else [])])}
@@ -95,7 +96,7 @@ def mail(notice: Notice, receiver: Email) -> EmailMessage:
     message["Subject"] = " ".join(f"[{notice.status}] {headline(notice)}".split())[:200]
     message["From"], message["To"] = receiver.sender, receiver.to
     message["References"] = f"<{notice.key}@headway>"
-    links = [f"{text}: {href}" for text, href in links_of(notice.firing)]
+    links = [f"{text}: {href}" for text, href in links_of(notice.firing or notice.resolved)]
     message.set_content("\n".join([headline(notice), "", *details(notice), "", *links]) + "\n")
     return message
 

@@ -68,7 +68,7 @@ class Surroundings:
         }
 
 
-def told(alert: Alert, rule: Rule, around: Surroundings, dashboard: str) -> Told:
+def told(alert: Alert, rule: Rule, dashboard: str) -> Told:
     """Return an alert with the labels and annotations that Prometheus would give it."""
     own = dict(alert.labels)
     run = own.get("run", "")
@@ -86,7 +86,7 @@ def told(alert: Alert, rule: Rule, around: Surroundings, dashboard: str) -> Told
         "runbook": f"docs/runbooks/{rule.name}.md",
     }
     if "run" in rule.labels:
-        annotations |= around.words(run, dashboard)
+        annotations |= alert.words
         annotations["run_url"] = f"{dashboard}/run?run={quote_plus(run)}"
     elif "node" in rule.labels:
         annotations["node_url"] = f"{dashboard}/hardware?node={quote_plus(own.get('node', ''))}"
@@ -106,17 +106,20 @@ def sounding(
 ) -> list[tuple[Alert, Told]]:
     """Return every alert of a known rule with its words.
 
-    One whose condition holds no more keeps its labels: a run that is over is published no more,
-    and its last word is for those who heard the first.
+    One whose condition holds no more keeps its labels, suspect and link: a run that is over is
+    published no more, and its last word is for those who heard the first.
     """
     around = Surroundings(samples)
-    known = (_routed(one, rules[one.rule], around) for one in alerts if one.rule in rules)
-    return [(one, told(one, rules[one.rule], around, dashboard.rstrip("/"))) for one in known]
+    base = dashboard.rstrip("/")
+    known = (_informed(one, rules[one.rule], around, base) for one in alerts if one.rule in rules)
+    return [(one, told(one, rules[one.rule], base)) for one in known]
 
 
-def _routed(alert: Alert, rule: Rule, around: Surroundings) -> Alert:
+def _informed(alert: Alert, rule: Rule, around: Surroundings, dashboard: str) -> Alert:
+    """Return an alert with what the samples say of its run, while its condition holds."""
     if alert.absent_since is not None or alert.state == "resolved":
         return alert
     run = dict(alert.labels).get("run", "")
     cause = around.cause(run) if rule.is_routed_by_cause else {}
-    return replace(alert, routed={**around.people(run), **cause})
+    words = around.words(run, dashboard) if "run" in rule.labels else {}
+    return replace(alert, routed={**around.people(run), **cause}, words=words)

@@ -26,6 +26,17 @@ SITE = site(
     """
 )
 LOOP = Sample(metric="headway_attempts_without_durable_step", labels={"run": "r"}, value=3)
+OPEN = Sample(
+    metric="headway_open_incident_gpu_seconds",
+    labels={
+        "run": "r",
+        "incident": "abc",
+        "cause": "exception",
+        "suspect_node": "n7",
+        "suspect_rank": "1",
+    },
+    value=7200,
+)
 INFO = Sample(
     metric="headway_run_info",
     labels={"run": "r", "run_name": "r", "team": "llm", "cluster": "", "owner": ""},
@@ -59,3 +70,24 @@ def test_a_run_that_ends_is_told_over_to_its_own_team_and_to_nobody_else(
     one.stop()
     book.close()
     assert sent == [("llm", "firing"), ("llm", "resolved")]
+
+
+def test_the_last_word_names_the_suspect_and_leads_to_the_incident_that_is_closed(
+    tmp_path: Path,
+) -> None:
+    samples, now = [LOOP, INFO, OPEN], NOW
+    book = AlertBook(tmp_path / "alerts.sqlite")
+    engine = Engine(book, SITE, lambda: samples, lambda: now, "http://board")
+    notices = []
+    for seconds in range(0, 700, 25):
+        now = NOW + seconds
+        if seconds == 100:
+            samples = [INFO]
+        notices += engine.turn().notices
+    engine.stop()
+    book.close()
+    (over,) = notices[-1].resolved
+    assert notices[-1].status == "resolved"
+    assert over.annotations["suspect"] == "exception, node n7, rank 1"
+    assert over.annotations["incident_url"] == "http://board/incident?incident=abc"
+    assert over.labels["cause"] == "exception"
