@@ -52,7 +52,7 @@ def _notices(service: Service, one: Mapping[str, Any]) -> Sequence[Told] | None:
     told = log.told(subjects, one["opened"] / _SECOND, (last + _LATE) / _SECOND)
     return [
         Told(
-            time=_ns(each["created"]),
+            time=round(each["created"] * _SECOND),
             receiver=each["receiver"],
             status=each["status"],
             headline=each["headline"],
@@ -60,14 +60,12 @@ def _notices(service: Service, one: Mapping[str, Any]) -> Sequence[Told] | None:
             state=each["state"],
             answer=each["answer"],
             acknowledged_by=each["acknowledged_by"],
-            acknowledged_at=_ns(each["acknowledged_at"]),
+            acknowledged_at=None
+            if (at := each["acknowledged_at"]) is None
+            else round(at * _SECOND),
         )
         for each in told
     ]
-
-
-def _ns(seconds: float | None) -> Any:
-    return None if seconds is None else round(seconds * _SECOND)
 
 
 def _holes(service: Service, run: str) -> Sequence[Hole]:
