@@ -56,7 +56,7 @@ RULES = (
         "normal.",
         look=("The Run page: the waterfall of the last hour.",),
         act=("As for the largest loss: its rule or incident says more.",),
-        hold=600,
+        hold=1200,
         inhibits=("GoodputBurnSlow",),
     ),
     Rule(

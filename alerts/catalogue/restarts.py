@@ -57,7 +57,7 @@ RULES = (
     ),
     Rule(
         name="RestartBudgetLow",
-        metric="headway_restarts_left",
+        metric="headway_last_restarts_left",
         comparison="<=",
         threshold=1,
         form="count",
@@ -65,7 +65,8 @@ RULES = (
         severity="ticket",
         area="training",
         summary="restarts left to layer {layer} of run {run}: {value}",
-        meaning="After these the layer gives up, and an outer one has to recover the run, slower.",
+        meaning="It is the outermost layer that tells of its restarts: after these the run stays "
+        "down, unless the scheduler starts it again.",
         change="Set it to the restarts that your runs usually need in a night.",
         look=("The Run page: restart budgets, and what used them up.",),
         act=("Raise the layer's limit at the next planned restart, or mend what uses it up.",),
@@ -130,7 +131,7 @@ RULES = (
         name="NotRecovered",
         metric="headway_recovery_time_ratio",
         comparison=">=",
-        threshold=2,
+        threshold=3,
         form="times",
         labels=("run",),
         severity="page",

@@ -378,8 +378,8 @@ METRICS: Mapping[str, Metric] = {
         Metric(
             name="headway_repeated_failures",
             kind="gauge",
-            description="Recoveries in a row, of the open incident, that broke on the same rank, "
-            "node, GPU, checkpoint or signature; 0 without one.",
+            description="Breaks in a row, of the open incident alone, on the same rank, node, GPU, "
+            "checkpoint or signature; 0 without one.",
             labels=("run",),
         ),
         Metric(

@@ -140,7 +140,7 @@ SCENARIOS = (
     # hangs and recoveries
     one("silence reaches its limit", "RunHung", course((0.2, 8), (0.9, 8), (1.1, 8)), (16, 24)),
     one("a long checkpoint ends in time", "RunHung", course((0.2, 8), (0.95, 8), (0, 20))),
-    one("down for twice the usual", "NotRecovered", course((0, 4), (1, 4), (2.5, 8)), (8, 16)),
+    one("down for thrice the usual", "NotRecovered", course((0, 4), (2.5, 4), (3.5, 8)), (8, 16)),
     one("recovered in its usual time", "NotRecovered", course((0, 4), (0.9, 8), (0, 30))),
     one("a recovery that differs", "RecoveryNotValid", course((0, 4), (1, 8)), (4, 12)),
     one("recoveries agree", "RecoveryNotValid", course((0, 40))),
@@ -209,7 +209,7 @@ SCENARIOS = (
         window="1h",
     ),
     one("machines that serve", "InfrastructureGoodputLow", course((0.05, 70)), window="1h"),
-    one("an hour burns a day", "GoodputBurnFast", course((8, 60)), (40, 60), window="1h"),
+    one("an hour burns a day", "GoodputBurnFast", course((8, 100)), (80, 100), window="1h"),
     one("a slow day alone", "GoodputBurnFast", course((3, 60)), window="1h"),
     one(
         "every day a little late",

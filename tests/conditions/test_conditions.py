@@ -65,6 +65,25 @@ def test_recoveries_that_break_alike_are_counted_and_named():
     assert found[incident] > 0
 
 
+def test_what_broke_alike_before_the_run_had_recovered_does_not_count():
+    again = """
+400  fault exception exception=ValueError message="bad sample 17"
+401  exit code=1
+420  attempt B launcher world=1
+422  resumed 198 from=c198
+422-900 steps 199-670
+900  scheduled c670
+902  finalized c670
+902-1000 steps 671-760
+1000 fault exception exception=ValueError message="bad sample 17"
+1001 exit code=1
+"""
+    assert told(HEALTHY + again, 1002)["headway_repeated_failures",] == 1
+    at_once = again.replace("422-900 steps 199-670", "422-450 steps 199-220").split("900 ")[0]
+    broken = "450 fault exception exception=ValueError message='bad sample 17'\n451 exit code=1"
+    assert told(HEALTHY + at_once + broken, 452)["headway_repeated_failures",] == 2
+
+
 def test_time_without_recovery_counts_from_the_last_step_and_not_below_ten_minutes():
     assert told(LOOP, 96)["headway_recovery_time_ratio",] < 0.1
     assert told(LOOP, 1895)["headway_recovery_time_ratio",] == pytest.approx(3)
@@ -277,6 +296,8 @@ def test_waiting_for_machines_after_an_announced_stop_is_nobodys_loss():
     assert ("headway_goodput_burn_ratio", "1h") not in waits, "nothing of it is left to judge"
     starts = "\n9000 attempt B scheduler world=1\n"
     assert told(STOPPED + starts, 9300)["headway_recovery_time_ratio",] == pytest.approx(0.5)
+    queued = starts + "9100 exit code=1\n9110 allocation 0\n"
+    assert told(STOPPED + queued, 12_000)["headway_recovery_time_ratio",] == 0
     lost = STOPPED.replace("5400       stop preemption\n", "").replace("code=0", "signal=9")
     assert told(lost, 9000)["headway_recovery_time_ratio",] > 5
     assert told(lost, 9000)["headway_goodput_burn_ratio", "1h"] == pytest.approx(10)

@@ -23,10 +23,9 @@ def conditions(ledger: Ledger, report: Mapping[str, Any]) -> Iterator[Condition]
     listed = report["incidents"]
     opened = [one for one in listed if one["state"] == "open"]
     lately = [one for one in listed if one["opened"] > now - DAY]
-    repeated = max((count for one in opened for count in one["persistent"].values()), default=0)
     without = report["attempts_without_durable_step"]
     yield "headway_attempts_without_durable_step", (), without
-    yield "headway_repeated_failures", (), repeated
+    yield "headway_repeated_failures", (), max(map(_repeated, opened), default=0)
     wrong = [one for one in lately if one["recovery_valid"]["valid"] == "no"]
     yield "headway_invalid_recoveries", (), len(wrong)
     alarms = [one for one in lately if one["suspected_false_alarm"]]
@@ -42,6 +41,15 @@ def conditions(ledger: Ledger, report: Mapping[str, Any]) -> Iterator[Condition]
         labels = (one["incident"], one["cause"], one["suspect_node"], one["suspect_rank"])
         told = tuple("" if label is None else str(label) for label in labels)
         yield "headway_open_incident_gpu_seconds", told, one["lost_gpu_ns"] / 1e9
+
+
+def _repeated(incident: Mapping[str, Any]) -> int:
+    """Return how many breaks of an open incident in a row share something.
+
+    What broke alike before it does not count: the run had recovered in between.
+    """
+    broken = 1 + sum(one["cause"] is not None for one in incident["tries"])
+    return min(max(incident["persistent"].values(), default=0), broken)
 
 
 def _restarts_left(ledger: Ledger) -> dict[str, int]:
@@ -73,7 +81,7 @@ def _recovery(ledger: Ledger, listed: Sequence[Mapping[str, Any]]) -> float:
     """Return the time since the last step of a run that is down, over what is usual for it.
 
     An attempt that is alive and has completed a step ends it, be it for the moment. A run that was
-    told to stop counts from when it has machines again.
+    told to stop counts from when it has machines again, and not while it holds none.
     """
     newest = next((one for one in reversed(listed) if one["state"] == "open"), None)
     accounts = ledger.book.accounts
@@ -87,7 +95,10 @@ def _recovery(ledger: Ledger, listed: Sequence[Mapping[str, Any]]) -> float:
     done = (int(account.steps.end[-1]) for account in accounts if account.steps is not None)
     since: int = max([newest["opened"], *done])
     stretch = waited(ledger, newest)
-    since = since if stretch is None else max(since, stretch[1])
+    if stretch is not None:
+        since = max(since, stretch[1])
+        if ledger.book.held.at(ledger.closed_at) == 0:
+            return 0.0
     return (ledger.closed_at - since) / _usual(ledger, listed)
 
 

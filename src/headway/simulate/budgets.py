@@ -32,10 +32,9 @@ class Budgets:
         self._left = dict(self._limits)
 
     @property
-    def is_exhausted(self) -> bool:
-        """Whether the outermost layer has none left, so that the next fault ends the run."""
-        outermost = next((name for name in LAYERS if name in self._limits), None)
-        return outermost is not None and not self._left[outermost]
+    def last(self) -> int | None:
+        """Restarts left to the outermost layer, after which a fault ends the run."""
+        return next((self._left[name] for name in LAYERS if name in self._left), None)
 
     def told(self) -> Iterator[RestartBudget]:
         """Yield what each layer says as it starts."""

@@ -22,6 +22,7 @@ NEEDS: Mapping[str, str] = {
     "broken_gpu": "ticket",
     "unreadable": "ticket",
     "near_timeout": "ticket",
+    "few_restarts": "ticket",
 }
 """Every need, and whether somebody is woken for it or looks at it in working hours.
 
@@ -30,7 +31,8 @@ layer will start the run again. last_restart: the outermost layer has no restart
 load did not find the newest checkpoint. starved: more than half of the time goes to waiting for
 data. saves_fail, writes_slow: background writes fail or outlast the interval. straggler: one rank
 holds all up. broken_gpu: a GPU asks for a reset or worse. unreadable: a checkpoint is torn.
-near_timeout: a phase took most of the timeout that would have killed it.
+near_timeout: a phase took most of the timeout that would have killed it. few_restarts: the
+outermost layer has at most one left.
 """
 
 _PAUSE = 10 * MINUTE

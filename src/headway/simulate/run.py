@@ -38,6 +38,7 @@ def simulate(plan: Plan, seed: int = 0) -> Simulated:
 def _wait_for_a_person(world: World, length: int) -> str:
     """Let nobody start the run until a person does, who mends what broke it; return the layer."""
     world.needs.end("last_restart", world.now)
+    world.needs.end("few_restarts", world.now)
     world.needs.need("down", world.now, world.now + length)
     world.idle(length, "down")
     world.needs.end("loop", world.now)

@@ -29,8 +29,10 @@ def begin_attempt(world: World, layer: str) -> None:
     world.tell.began(started, first=world.attempts == 1)
     for budget in world.budgets.told():
         world.tell.agent(world.now, budget)
-    if world.budgets.is_exhausted:
+    if world.budgets.last == 0:
         world.needs.need("last_restart", world.now, world.now + MONTH)
+    if world.budgets.last in (0, 1):
+        world.needs.need("few_restarts", world.now, world.now + MONTH)
     world.attempt.due = world.chances.next_trouble(world.now, world.machines.count)
 
 

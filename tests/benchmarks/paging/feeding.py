@@ -34,6 +34,11 @@ TELLING = (
 )
 """Events that may raise a condition at once: something broke, failed, or began anew."""
 
+_STOPPED = 300 * 10**9
+"""Time in ns without a step after which they have stopped."""
+_GROWN = 3
+"""Times of the wait for data before, from which on it has grown."""
+
 
 class Feed:
     """The events of one run in order of time, each given once."""
@@ -49,7 +54,8 @@ class Feed:
         )
         self._begun = 0
         self._open: list[int] = []
-        self._telling = [one.wall for one in events if isinstance(one.event, TELLING)]
+        told = [one.wall for one in events if isinstance(one.event, TELLING)]
+        self._telling = sorted([*told, *_stops(events)])
         self.stepped = 0
         """Time of the newest step that was given, UTC ns."""
 
@@ -97,6 +103,25 @@ class Feed:
         self._cuts[place] = last
         self.stepped = max(self.stepped, one.anchor + int(ends[last - 1]))
         return _cut(one, first, last)
+
+
+def _stops(events: Sequence[Envelope]) -> Iterator[int]:
+    """Yield when it shows that steps have stopped, or that waits for data have grown, in UTC ns."""
+    waits: dict[str, int] = {}
+    ended: dict[str, int] = {}
+    for one in events:
+        if not isinstance(one.event, Steps):
+            continue
+        numbers = _numbers(one)
+        wait, begin = int(numbers[0, 2]), one.anchor + int(numbers[0, 0])
+        if wait > _GROWN * waits.get(one.producer, wait):
+            yield one.anchor + int(numbers[0, 0] + numbers[0, 1])
+        before = ended.get(one.producer, begin)
+        if begin - before > _STOPPED:
+            yield before + _STOPPED
+        waits[one.producer] = wait
+        ended[one.producer] = one.anchor + int(numbers[-1, 0] + numbers[-1, 1])
+    yield from (end + _STOPPED for end in ended.values())
 
 
 def _numbers(one: Envelope) -> np.ndarray:

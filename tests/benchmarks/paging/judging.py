@@ -26,8 +26,11 @@ MEANT: Mapping[str, tuple[str, ...]] = {
     "broken_gpu": ("GpuFault",),
     "unreadable": ("CheckpointUnreadable",),
     "near_timeout": ("PhaseNearTimeout",),
+    "few_restarts": ("RestartBudgetLow", "RestartBudgetExhausted"),
 }
 """Rules that tell of a need for what it is."""
+SUMMARIES = {"GoodputBurnSlow"}
+"""Rules that sum up a day; what they sum up has been told of, or was nobody's to mend."""
 _ALSO: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(("loop", "hang", "down", "starved"), _LOW),
     "last_restart": ("RestartBudgetLow",),
@@ -60,7 +63,7 @@ def verdicts(found: Sequence[Told], needs: Sequence[Need], severity: str) -> lis
     return [
         Verdict(told=told, needs=tuple(one for one in wanted if _explains(one, told)))
         for told in found
-        if told.severity == severity
+        if told.severity == severity and not told.rules.keys() <= SUMMARIES
     ]
 
 
@@ -70,7 +73,7 @@ def met(found: Sequence[Told], needs: Sequence[Need], severity: str) -> list[Met
         (time, rule, told)
         for told in found
         if severity != "page" or told.severity == "page"
-        for rule, time in told.rules.items()
+        for rule, time in {**told.beside, **told.rules}.items()
     ]
     return [_met(need, said) for need in needs if NEEDS[need.kind] == severity]
 

@@ -16,6 +16,7 @@ _MEANING = {
     "straggler": "one rank holds all others up",
     "broken_gpu": "a GPU asks for a reset or worse",
     "unreadable": "a checkpoint proved torn when it was loaded",
+    "few_restarts": "the outermost layer has at most one restart left",
     "near_timeout": "a phase took over 70 % of the timeout that guards it",
 }
 _HEAD = """<!-- Written by `scripts/bench alerts --page FILE`; run it again instead of editing. -->

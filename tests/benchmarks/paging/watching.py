@@ -11,7 +11,7 @@ and to two hours for what gets worse in a run that goes on: tickets, and starvin
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from benchmarks.paging.feeding import Feed
@@ -52,12 +52,14 @@ _GROWING = {"headway_progress_silence_ratio", "headway_recovery_time_ratio"}
 class Told:
     """What a receiver was told under one key; times in ns since the run began.
 
-    `rules` has for each rule when it was first told of, `end` is None while it goes on.
+    `rules` has for each rule of this severity when it was first told of, `beside` for each other;
+    `end` is None while it goes on.
     """
 
     severity: str
     begin: int
     rules: dict[str, int]
+    beside: dict[str, int] = field(default_factory=dict)
     end: int | None = None
     suspect: str = ""
 
@@ -189,8 +191,8 @@ class _Pager:
             self._open[notice.key] = known
             self.told.append(known)
         for one in notice.firing:
-            if one.severity == known.severity:
-                known.rules.setdefault(one.labels["alertname"], time)
+            kept = known.rules if one.severity == known.severity else known.beside
+            kept.setdefault(one.labels["alertname"], time)
             known.suspect = one.annotations.get("suspect", "") or known.suspect
 
     def less(self, severities: Mapping[str, str], now: int) -> None:
