@@ -21,6 +21,8 @@ _LOOKS = {
     "phone": {"color_scheme": "light", "viewport": {"width": 390, "height": 844}},
 }
 _TALLEST = 12_000
+_PATIENCE = 120_000
+"""Milliseconds until a page begins to come on a busy machine."""
 _HEIGHT = "() => (document.querySelector('[data-testid=stMain]') ?? document.body).scrollHeight"
 
 
@@ -102,7 +104,7 @@ def save(browser: Browser, address: str, look: str, file: Path) -> None:
     """Save a page from top to bottom once nothing on it changes."""
     context = browser.new_context(**_LOOKS[look], timezone_id="Europe/Berlin", locale="en-GB")
     page = context.new_page()
-    page.goto(address)
+    page.goto(address, timeout=_PATIENCE)
     settle(page)
     width = page.viewport_size["width"] if page.viewport_size else 1440
     # The page scrolls within itself: the window has to be as tall as what is in it.

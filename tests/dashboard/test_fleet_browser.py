@@ -5,12 +5,13 @@ import io
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import httpx
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from browser_pages import chromium, dashboard
 from headway.dashboard.pages import PAGES
@@ -42,9 +43,16 @@ def address(endpoint: str) -> Iterator[str]:
         yield served
 
 
+def reading(browser: Browser, **options: Any) -> BrowserContext:
+    """Open a window of a reader who waits for a busy machine."""
+    context = browser.new_context(**options)
+    context.set_default_navigation_timeout(2 * PATIENCE)
+    return context
+
+
 @pytest.fixture
 def page(browser: Browser) -> Iterator[Page]:
-    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    context = reading(browser, viewport={"width": 1280, "height": 900})
     yield context.new_page()
     context.close()
 
@@ -84,7 +92,7 @@ def test_what_is_chosen_stands_in_the_address_and_the_address_brings_it_back(
     page.wait_for_url(re.compile(r"\?.*24"), timeout=PATIENCE)
     link = page.url
 
-    context = browser.new_context()
+    context = reading(browser)
     other = context.new_page()
     other.goto(link)
 
@@ -163,7 +171,7 @@ def test_an_answer_is_downloaded_as_it_is_shown(page: Page, address: str, tmp_pa
 
 
 def test_times_are_those_of_the_readers_zone(browser: Browser, address: str) -> None:
-    context = browser.new_context(timezone_id="Asia/Tokyo", locale="ja-JP")
+    context = reading(browser, timezone_id="Asia/Tokyo", locale="ja-JP")
     page = context.new_page()
     page.goto(address)
 
@@ -187,7 +195,7 @@ def test_the_keyboard_reaches_the_menu_and_the_meaning_of_numbers(page: Page, ad
 
 
 def test_every_page_fits_a_phone(browser: Browser, address: str, endpoint: str) -> None:
-    context = browser.new_context(viewport=PHONE)
+    context = reading(browser, viewport=PHONE)
     page = context.new_page()
     wide = []
     for shot in shots(endpoint):
@@ -205,7 +213,7 @@ def test_every_page_fits_a_phone(browser: Browser, address: str, endpoint: str) 
 def test_no_page_has_a_serious_fault_of_accessibility(
     browser: Browser, address: str, endpoint: str, look: str
 ) -> None:
-    context = browser.new_context(color_scheme=look, viewport={"width": 1280, "height": 900})
+    context = reading(browser, color_scheme=look, viewport={"width": 1280, "height": 900})
     page = context.new_page()
     found = []
     for shot in shots(endpoint):
