@@ -219,6 +219,7 @@ def asked(collector: Running, path: str, tag: str | None = None) -> httpx.Respon
         "node": "n1",
         "incident": collector.client.incidents()[0]["incident"],
         "question": next(iter(QUESTIONS)),
+        "rule": "RestartLoop",
     }
     headers = {} if tag is None else {"If-None-Match": f'"other", W/{tag}'}
     url = path.format_map(named)
