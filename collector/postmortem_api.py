@@ -13,6 +13,7 @@ from headway.collector.service import Service
 from headway.postmortem.composing import Answers, postmortem
 from headway.postmortem.gaps import Hole
 from headway.postmortem.model import Postmortem, Told
+from headway.postmortem.timeline import span_of
 
 _LATE = 900 * 10**9
 """Time in ns after the closing within which a notice is still about an incident."""
@@ -33,6 +34,7 @@ def incident_postmortem(service: Service, asked: OneIncident) -> Answer:
             similar=similar_to(service, one),
             earlier=earlier_incidents(service, one),
             notices=_notices(service, one),
+            remarks=_remarks(service, one),
             holes=_holes(service, one["run"]),
             price=price(service),
         )
@@ -65,6 +67,20 @@ def _notices(service: Service, one: Mapping[str, Any]) -> Sequence[Told] | None:
             else round(at * _SECOND),
         )
         for each in told
+    ]
+
+
+def _remarks(service: Service, one: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    """Return what people said of the run, the suspected node and the attempts meanwhile."""
+    about = [("run", one["run"]), *(("configuration", name) for name in one["attempt_ids"])]
+    if one["suspect_node"] is not None:
+        about.append(("node", one["suspect_node"]))
+    begin, end = span_of(one)
+    return [
+        asdict(remark)
+        for kind, subject in about
+        for remark in service.remarks.about(kind, subject)
+        if begin <= remark.time <= end + _LATE
     ]
 
 

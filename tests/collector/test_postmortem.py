@@ -74,12 +74,14 @@ def test_what_people_said_stands_in_the_timeline(collector: Running) -> None:
     collector.client.acknowledge(one, "Ada")
     collector.client.correct(one, "storage", "Grace", "NFS was full")
     collector.client.note("incident", one, "Ada", "Vendor called", labels=["vendor"])
+    collector.client.note("node", "n1", "Ada", "Fan is loud")
     found = postmortem_of(collector.client.postmortem(one))
     said = [(line.about, line.words) for line in found.timeline if line.source == "person"]
     assert said == [
         ("Ada", "took charge"),
         ("Grace", "corrected the cause to storage: NFS was full"),
         ("Ada", "Vendor called (labelled it vendor)"),
+        ("Ada", "of the node n1: Fan is loud"),
     ]
     assert found.labels == ("vendor",)
     assert found.acknowledged_by == "Ada"

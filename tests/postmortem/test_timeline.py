@@ -66,6 +66,8 @@ def test_kernel_driver_people_programs_and_alerts_are_told_apart() -> None:
     said = {
         "time": at(600),
         "author": "Ada",
+        "about": "incident",
+        "subject": "i",
         "action": "acknowledged",
         "text": None,
         "cause": None,

@@ -43,7 +43,8 @@ class Answers:
 
     `incident` is the whole of it, `report` that of its run, `node` the history of the suspected
     node. `similar` and `earlier` are other incidents, with what each shares; `notices` is None
-    where no book of alerts could be read. `holes` are records of the run that never came.
+    where no book of alerts could be read. `remarks` are what people said of the run, the node and
+    the attempts meanwhile, `holes` records of the run that never came.
     """
 
     incident: Answer
@@ -53,6 +54,7 @@ class Answers:
     similar: Sequence[tuple[Answer, Sequence[str]]] = ()
     earlier: Sequence[Answer] = ()
     notices: Sequence[Told] | None = None
+    remarks: Sequence[Answer] = ()
     holes: Sequence[Hole] = ()
     price: Price | None = None
 
@@ -62,7 +64,7 @@ def postmortem(found: Answers) -> Postmortem:
     one, report, ledger = found.incident, found.report, found.ledger
     notices = found.notices or ()
     tellers = Tellers(ledger.book.facts)
-    lines = timeline(one, ledger, tellers, notices)
+    lines = timeline(one, ledger, tellers, notices, found.remarks)
     configuration = _configuration(one, ledger)
     return Postmortem(
         incident=one["incident"],

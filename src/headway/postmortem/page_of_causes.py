@@ -23,6 +23,9 @@ def suspect(found: Postmortem, zone: tzinfo) -> Sequence[Block]:
         (name, value) for name, value in (("Node", one.node), ("GPU", one.gpu)) if value is not None
     ]
     accused = bool(rows)
+    evidence = sum(line.evidence for line in found.timeline)
+    if evidence:
+        rows.append(("Evidence", f"{counted(evidence, 'line')} marked in the timeline"))
     if accused and one.rule is not None:
         rows.append(("Rule", one.rule))
     if verdict.signature is not None:

@@ -66,12 +66,19 @@ def _named(record: Source) -> str:
 
 
 def timeline(
-    one: Answer, ledger: Ledger, tellers: Tellers, alerts: Sequence[Told] = ()
+    one: Answer,
+    ledger: Ledger,
+    tellers: Tellers,
+    alerts: Sequence[Told] = (),
+    remarks: Sequence[Answer] = (),
 ) -> list[Line]:
-    """Return the timeline of an incident, every line of it."""
+    """Return the timeline of an incident, every line of it.
+
+    `remarks` are what people said of its run, its node and its attempts meanwhile.
+    """
     told = [*_records(one, ledger, tellers)]
     seen = [*told, *_turns(one, ledger), *_concluded(one, {item.record for item in told})]
-    lines = [*united(seen), *_said(one), *_told(alerts)]
+    lines = [*united(seen), *_said([*one["history"], *remarks]), *_told(alerts)]
     places = {name: place for place, name in enumerate(sources.MEANINGS)}
 
     def order(line: Line) -> tuple[int, int, int, str]:
@@ -290,13 +297,15 @@ def _concluded(one: Answer, told: Collection[str | None]) -> Iterator[Seen]:
             )
 
 
-def _said(one: Answer) -> Iterator[Line]:
-    for said in one["history"]:
+def _said(remarks: Iterable[Answer]) -> Iterator[Line]:
+    for said in remarks:
+        about = said["about"]
+        where = "" if about == "incident" else f"of the {about} {said['subject']}: "
         yield Line(
             time=said["time"],
             source=sources.PERSON,
             about=said["author"],
-            words=shortened(remark(said)),
+            words=shortened(f"{where}{remark(said)}"),
         )
 
 
