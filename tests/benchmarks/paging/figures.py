@@ -94,8 +94,8 @@ def _of_severity(runs: Sequence[Judged], severity: str, weeks: float) -> dict[st
     return {
         **_worth(every, weeks),
         **_found(needs),
-        "rules": {name: _worth(found, weeks) for name, found in sorted(by_rule.items())},
-        "needs": {kind: _found(by_need[kind]) for kind in NEEDS if kind in by_need},
+        "by_rule": {name: _worth(found, weeks) for name, found in sorted(by_rule.items())},
+        "by_need": {kind: _found(by_need[kind]) for kind in NEEDS if kind in by_need},
         "false_ones": false,
         "missed_ones": missed,
     }

@@ -66,7 +66,7 @@ def _severity(found: Mapping[str, Any], severity: str) -> Iterator[str]:
         (
             (name, one["told"], one["true"], one["false"], _percent(one["precision"]),
              one["per_week"])
-            for name, one in part["rules"].items()
+            for name, one in part["by_rule"].items()
         ),
     )  # fmt: skip
     yield from _table(
@@ -74,7 +74,7 @@ def _severity(found: Mapping[str, Any], severity: str) -> Iterator[str]:
         (
             (f"`{kind}`", _MEANING[kind], one["needs"], one["met"], _percent(one["recall"]),
              *_delays(one["delay_s"]))
-            for kind, one in part["needs"].items()
+            for kind, one in part["by_need"].items()
         ),
     )  # fmt: skip
     yield from _listed(part, severity)

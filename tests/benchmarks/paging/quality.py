@@ -32,8 +32,8 @@ def quality(seeds: Sequence[int], runs: int, days: int, processes: int) -> dict[
 
 
 def numbers(text: str) -> list[int]:
-    """Return the numbers of a range such as `11-30`, or of a list such as `1,4,7`."""
+    """Return the numbers of a range such as `11-30`, or of a list such as `1,4,7`; none of ''."""
     first, dash, last = text.partition("-")
     if dash:
         return list(range(int(first), int(last) + 1))
-    return [int(one) for one in text.split(",")]
+    return [int(one) for one in text.split(",") if one]
