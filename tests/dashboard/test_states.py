@@ -1,7 +1,7 @@
 """Every page says in words why it has nothing to show, and what to do about it."""
 
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import pytest
 import streamlit as st
@@ -11,6 +11,7 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 from streamlit.testing.v1 import AppTest
 
+from fleet_collector import a_fleet
 from headway.dashboard.pages import PAGES
 from headway.dashboard.views import reader
 from incident_collector import running
@@ -33,14 +34,20 @@ def _no_answer_of_another_test() -> Iterator[None]:
     st.cache_resource.clear()
 
 
-def said(name: str) -> str:
-    """Return the words of a page as it is opened by a link."""
+def opened(name: str, what: Mapping[str, str]) -> AppTest:
+    """Open a page by a link that names something."""
     at = AppTest.from_string(f"from {DRAWN[name]} import page\npage()\n", default_timeout=60)
-    for parameter, value in WHAT.get(name, {}).items():
+    for parameter, value in what.items():
         at.query_params[parameter] = value
     at.run()
     assert not at.exception, at.exception
     assert len(at.title) == 1
+    return at
+
+
+def said(name: str) -> str:
+    """Return the words of a page as it is opened by a link."""
+    at = opened(name, WHAT.get(name, {}))
     pieces = [element.proto.body for element in at.get("html")]
     return " ".join([*pieces, *(one.value for one in (*at.caption, *at.markdown))])
 
@@ -108,3 +115,25 @@ def test_an_empty_collector_is_no_error_on_any_page_and_what_a_link_names_is_mis
     assert "headway agent" in words["hardware"]
     assert "Nothing fires." in words["alerts"] or "always fires" in words["alerts"]
     assert "headway agent" in words["health"]
+
+
+def test_every_number_of_every_page_offers_its_meaning_and_the_question_behind_it(
+    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path_factory.mktemp("numbers") / "events.duckdb"
+    with running(path, a_fleet()) as found:
+        monkeypatch.setenv("HEADWAY_CLIENT_ENDPOINT", found.address)
+        (one, *_) = found.client.incidents("live")
+        what = {"run": {"run": "live"}, "incident": {"incident": one["incident"]}}
+        shown = 0
+        for name in DRAWN:
+            at = opened(name, what.get(name, {}))
+            asked = [code.value for code in at.code]
+            explained = [markdown.value for markdown in at.markdown]
+            for metric in at.metric:
+                assert metric.proto.help, (name, metric.label)
+                assert f"**{metric.label}**" in explained, (name, metric.label)
+            assert sum("/api/v1/" in query for query in asked) >= len(at.metric), name
+            shown += len(at.metric)
+
+    assert shown > 30
