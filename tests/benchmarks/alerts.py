@@ -23,8 +23,8 @@ def main() -> None:
         "--seeds",
         type=numbers,
         default=numbers("11-30"),
-        help="months to judge, such as 11-30 (the default) or 1,4; those up to 10 were used to fix "
-        "the thresholds; none: ''",
+        help="months to judge, such as 11-30 (the default) or 1,4; those up to 10 are for "
+        "fixing thresholds; none: ''",
     )
     parser.add_argument(
         "--processes", type=int, default=2, help="months that are judged at a time; default 2"

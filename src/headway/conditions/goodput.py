@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from headway.conditions.gauge import DAY, HOUR, Condition
-from headway.conditions.waiting import waited
+from headway.conditions.waiting import waits
 from headway.ledger import Ledger
 from headway.windows import window
 
@@ -28,7 +28,7 @@ def conditions(ledger: Ledger, report: Mapping[str, Any], target: float) -> Iter
     What a window says of a run that was mended since is past: it counts as far as its newest
     quarter says it, too. Time without machines after a stop that was announced is left out.
     """
-    holes = list(_waits(ledger, report))
+    holes = list(_holes(ledger, report))
     for name, length in WINDOWS.items():
         whole = _losses(ledger, length, holes, _LEAST[name])
         newest = _losses(ledger, length // 4, holes, _LEAST[name])
@@ -40,12 +40,11 @@ def conditions(ledger: Ledger, report: Mapping[str, Any], target: float) -> Iter
         yield "headway_goodput_burn_ratio", (name,), training / (1 - target)
 
 
-def _waits(ledger: Ledger, report: Mapping[str, Any]) -> Iterator[tuple[int, int]]:
+def _holes(ledger: Ledger, report: Mapping[str, Any]) -> Iterator[tuple[int, int]]:
     """Yield when the run had been told to stop and had no machines."""
     for one in report["incidents"]:
-        stretch = waited(ledger, one) if one["opened"] > ledger.closed_at - DAY else None
-        if stretch is not None:
-            yield stretch
+        if one["opened"] > ledger.closed_at - DAY:
+            yield from waits(ledger, one)
 
 
 def _losses(

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from headway.conditions.gauge import DAY, HOUR, LEAST_TIME, Condition
-from headway.conditions.waiting import waited
+from headway.conditions.waiting import is_planned, waits
 from headway.events import LAYERS, RestartBudget
 from headway.incidents.recovery import distribution
 from headway.ledger import Ledger
@@ -94,11 +94,7 @@ def _recovery(ledger: Ledger, listed: Sequence[Mapping[str, Any]]) -> float:
         return 0.0
     done = (int(account.steps.end[-1]) for account in accounts if account.steps is not None)
     since: int = max([newest["opened"], *done])
-    stretch = waited(ledger, newest)
-    if stretch is not None:
-        since = max(since, stretch[1])
-        if ledger.book.held.at(ledger.closed_at) == 0:
-            return 0.0
+    since = max([since, *(end for _, end in waits(ledger, newest))])
     return (ledger.closed_at - since) / _usual(ledger, listed)
 
 
@@ -111,7 +107,7 @@ def _usual(ledger: Ledger, listed: Sequence[Mapping[str, Any]]) -> int:
     times = [
         one["recovered"] - one["opened"]
         for one in listed
-        if one["recovered"] is not None and waited(ledger, one) is None
+        if one["recovered"] is not None and not is_planned(one)
     ]
     known = distribution(times)
     first = next((one for one in ledger.book.accounts if one.steps is not None), None)

@@ -1,6 +1,7 @@
 """When a run that was told to stop waits for machines: no fault, and nobody's to mend."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
 from typing import Any
 
 from headway.ledger import Ledger
@@ -9,13 +10,23 @@ _PLANNED = ("preemption", "time_limit", "operator")
 """Causes of incidents that are no faults: the run was told to stop."""
 
 
-def waited(ledger: Ledger, incident: Mapping[str, Any]) -> tuple[int, int] | None:
-    """Return from when until when a run waited, in UTC ns; None after a fault.
+def is_planned(incident: Mapping[str, Any]) -> bool:
+    """Whether an incident of the run's report is a stop that was announced."""
+    return incident["cause"] in _PLANNED
 
-    `incident` is one of the run's report. While no attempt has begun, it waits until now.
+
+def waits(ledger: Ledger, incident: Mapping[str, Any]) -> Iterator[tuple[int, int]]:
+    """Yield from when until when a run waited after an announced stop, in UTC ns.
+
+    Until its next attempt, and again while it holds no GPU before it has recovered.
     """
-    if incident["cause"] not in _PLANNED:
-        return None
-    opened: int = incident["opened"]
+    if not is_planned(incident):
+        return
+    opened, now = incident["opened"], ledger.closed_at
     begins = (attempt.begin for attempt in ledger.book.attempts if attempt.begin > opened)
-    return opened, min(begins, default=ledger.closed_at)
+    first = min(begins, default=now)
+    yield opened, first
+    held, until = ledger.book.held, incident["recovered"] or now
+    for begin, end in pairwise([*held.times, now]):
+        if held.at(begin) == 0 and first < end and begin < until:
+            yield max(first, begin), min(end, until)
