@@ -38,8 +38,16 @@ svg { width: 100%; height: auto; min-width: 30rem; } svg text { font: 13px syste
   stroke-width: 3px; stroke-linejoin: round; } svg .mark { stroke: CanvasText; stroke-width: 1; }
 svg rect { stroke: rgba(123,135,148,0.9); stroke-width: 0.5; }
 .foot { font-size: 0.85rem; margin-top: 2.5rem; }
+@media (max-width: 640px) { .wide thead { display: none; } .wide tr { display: block;
+  padding: 0.5rem 0.3rem; border-bottom: 1px solid rgba(123,135,148,0.35); }
+  .wide td { display: inline-block; border: none; padding: 0 0.8rem 0 0; text-align: left;
+  white-space: normal; } .wide td:empty { display: none; } .wide td:last-child { display: block; }
+  .wide td::before { content: attr(data-label) " "; font-weight: 400; opacity: 0.7; }
+  svg { min-width: 0; } }
 @media print { body { margin: 0; max-width: none; } .box { overflow: visible; } }
 """
+_WIDE = 5
+"""Columns from which on a table is stacked on a narrow screen, each cell with its heading."""
 _SHORT = 28
 """Letters up to which a cell stays on one line."""
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
@@ -97,18 +105,24 @@ def _table(title: str, columns: Sequence[str], rows: Sequence[Row]) -> str:
         f'<th scope="col"{kind}>{escaped(column.removeprefix("#"))}</th>'
         for column, kind in zip(columns, kinds, strict=True)
     )
-    body = "".join(_row(row, kinds) for row in rows)
-    return _boxed(title, f"<thead>\n<tr>{head}</tr>\n</thead>\n<tbody>\n{body}</tbody>")
+    labels = [""] * len(columns)
+    if len(columns) >= _WIDE:
+        labels = [f' data-label="{escaped(column.removeprefix("#"))}"' for column in columns]
+    body = "".join(_row(row, kinds, labels) for row in rows)
+    whole = f"<thead>\n<tr>{head}</tr>\n</thead>\n<tbody>\n{body}</tbody>"
+    return _boxed(title, whole, wide=len(columns) >= _WIDE)
 
 
-def _row(row: Row, kinds: Sequence[str]) -> str:
+def _row(row: Row, kinds: Sequence[str], labels: Sequence[str]) -> str:
     marks = "".join(f'<span class="badge">{escaped(mark)}</span>' for mark in row.marks)
     *cells, last = map(escaped, row.cells)
     if row.colour is not None:
         cells[0] = f'<span class="key" style="background:{escaped(row.colour)}"></span>{cells[0]}'
     written = "".join(
-        f"<td{kind or _kind(text)}>{cell}</td>"
-        for text, cell, kind in zip(row.cells, (*cells, marks + last), kinds, strict=True)
+        f"<td{kind or _kind(text)}{label}>{cell}</td>"
+        for text, cell, kind, label in zip(
+            row.cells, (*cells, marks + last), kinds, labels, strict=True
+        )
     )
     return f'<tr class="first">{written}</tr>\n' if row.stands_out else f"<tr>{written}</tr>\n"
 
@@ -118,7 +132,8 @@ def _kind(text: str) -> str:
     return ' class="short"' if len(text) <= _SHORT else ""
 
 
-def _boxed(title: str, table: str) -> str:
+def _boxed(title: str, table: str, *, wide: bool = False) -> str:
     """Return a table in a box that scrolls, by keyboard too; the title names the box."""
     named = f'role="region" aria-label="{escaped(title)}" tabindex="0"'
-    return f'<div class="box" {named}><table>\n{table}\n</table></div>\n'
+    kind = ' class="wide"' if wide else ""
+    return f'<div class="box" {named}><table{kind}>\n{table}\n</table></div>\n'
