@@ -57,7 +57,7 @@ def test_the_run_page_shows_the_two_goodputs_of_the_terminal_report(
     assert infrastructure == ratio_range(**one.report["infrastructure_goodput"])
     assert re.search(rf"Training goodput\s+{training}\s", printed)
     assert re.search(rf"Infrastructure goodput\s+{infrastructure}\s", printed)
-    expect(page.locator(".js-plotly-plot .barlayer").first).to_be_attached(timeout=20_000)
+    expect(page.locator(".js-plotly-plot .barlayer").first).to_be_attached()
     assert watch.complaints == []
     assert watch.outside == []
     page.close()
@@ -68,7 +68,7 @@ def test_a_bar_of_the_ledger_explains_itself(browser: Browser, address: str) -> 
     page.goto(f"{address}/run?run={ENDED.report['run']}")
     ledger = page.locator(".js-plotly-plot").first
     bar = ledger.locator(".barlayer .point path").nth(1)
-    expect(bar).to_be_attached(timeout=20_000)
+    expect(bar).to_be_attached()
 
     bar.hover(force=True)
 
@@ -110,8 +110,8 @@ def test_a_page_of_the_fleet_fits_a_phone_and_complains_of_nothing(
 
     page.goto(fleet + path)
 
-    expect(page.locator(".hw-lead")).to_be_visible(timeout=20_000)
-    expect(page.locator(".hw-table").last).to_be_attached(timeout=20_000)
+    expect(page.locator(".hw-lead")).to_be_visible()
+    expect(page.locator(".hw-table").last).to_be_attached()
     main = page.get_by_test_id("stMain")
     assert main.evaluate("element => element.scrollWidth <= element.clientWidth")
     assert watch.complaints == []
@@ -124,12 +124,12 @@ def test_a_choice_on_the_fleet_page_is_in_its_address_and_comes_back_from_there(
     page = browser.new_page()
     page.goto(fleet)
     page.get_by_test_id("stButtonGroup").get_by_text("all time").click()
-    expect(page.get_by_role("link", name="old", exact=True)).to_be_visible(timeout=20_000)
+    expect(page.get_by_role("link", name="old", exact=True)).to_be_visible()
     again = browser.new_page()
 
     again.goto(page.url)
 
-    expect(again.get_by_role("link", name="old", exact=True)).to_be_visible(timeout=20_000)
+    expect(again.get_by_role("link", name="old", exact=True)).to_be_visible()
     page.close()
     again.close()
 
@@ -156,11 +156,11 @@ def test_an_open_page_follows_a_run_to_its_end(browser: Browser) -> None:
 
         runs[0] = sample("demo")
 
-        expect(page.get_by_text("these numbers are final")).to_be_visible(timeout=20_000)
+        expect(page.get_by_text("these numbers are final")).to_be_visible()
         # the page redraws piece by piece: the stat may follow its caption
         metric = page.get_by_test_id("stMetric").filter(has_text="Training goodput")
         after = ratio_range(**runs[0].report["training_goodput"])
-        expect(metric.get_by_test_id("stMetricValue")).to_have_text(after, timeout=20_000)
+        expect(metric.get_by_test_id("stMetricValue")).to_have_text(after)
         page.close()
 
 
@@ -174,7 +174,7 @@ def test_an_open_page_keeps_the_last_numbers_while_the_collector_is_away(browser
 
         collecting.close()
 
-        expect(page.get_by_text("No collector answers at")).to_be_visible(timeout=20_000)
+        expect(page.get_by_text("No collector answers at")).to_be_visible()
         assert value(page, "Training goodput") == before
         page.close()
 
@@ -184,6 +184,6 @@ def test_without_a_collector_the_page_waits_for_one_in_words(browser: Browser) -
         page = browser.new_page()
         page.goto(f"{address}/run?run=demo")
 
-        expect(page.get_by_text("No collector answers at")).to_be_visible(timeout=20_000)
+        expect(page.get_by_text("No collector answers at")).to_be_visible()
         expect(page.get_by_text("Traceback")).to_have_count(0)
         page.close()
