@@ -73,7 +73,7 @@ def test_a_bar_of_the_ledger_explains_itself(browser: Browser, address: str) -> 
     bar.hover(force=True)
 
     definition = CATEGORIES["rolled_back"].description
-    expect(ledger.locator(".hoverlayer")).to_contain_text(definition, timeout=10_000)
+    expect(ledger.locator(".hoverlayer")).to_contain_text(definition)
     page.close()
 
 
