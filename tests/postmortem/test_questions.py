@@ -19,6 +19,8 @@ def test_a_rank_that_told_nothing_is_a_gap() -> None:
     )
     gaps = written(text).gaps
     assert "Attempt 1: records of 4 of 6 ranks; nothing came from ranks 4-5." in gaps
+    gaps = written(text.replace("attempt B launcher world=4", "attempt B launcher world=6")).gaps
+    assert "Attempts 1-2: records of 4 of 6 ranks; nothing came from ranks 4-5." in gaps
 
 
 def test_a_rank_whose_end_nobody_saw_is_a_gap() -> None:

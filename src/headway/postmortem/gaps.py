@@ -8,7 +8,7 @@ from headway.ledger import Ledger
 from headway.ledger.attempts import Attempt
 from headway.postmortem import sources
 from headway.postmortem.timeline import span_of
-from headway.postmortem.uniting import ranks_in_words
+from headway.postmortem.uniting import in_stretches, ranks_in_words
 from headway.wording import count, counted, flag
 
 _IMPORTED = "All of it was read from imported logs: no agent, launcher or machine was watched."
@@ -55,15 +55,16 @@ def gaps(
 
 
 def _of_attempts(attempts: Sequence[Attempt], one: Answer, report: Answer) -> Iterator[str]:
+    short: dict[str, list[int]] = {}
     for attempt in attempts:
         world = attempt.world_size
         if world is not None and len(attempt.ranks) < world:
-            seen = len(attempt.ranks)
             missing = ranks_in_words(sorted({*range(world)} - attempt.ranks.keys()))
-            yield (
-                f"Attempt {attempt.number}: records of {count(seen)} of {counted(world, 'rank')}; "
-                f"nothing came from {missing}."
-            )
+            seen = f"records of {count(len(attempt.ranks))} of {counted(world, 'rank')}"
+            short.setdefault(f"{seen}; nothing came from {missing}", []).append(attempt.number)
+    for words, numbers in short.items():
+        yield f"{in_stretches(numbers, 'Attempt')}: {words}."
+    for attempt in attempts:
         if attempt.identity == one["attempt_ids"][0] and len(attempts) > 1:
             ended = {rank for _, rank, _ in attempt.exits}
             unseen = ranks_in_words(sorted(attempt.ranks.keys() - ended))

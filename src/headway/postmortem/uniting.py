@@ -11,7 +11,7 @@ ALIKE = 5 * 10**9
 """Records that say the same and follow each other within this, in ns, are one line."""
 _FEW = 4
 """Faults and ends that say the same and are told apart nevertheless."""
-_RANKS_NAMED = 4
+_STRETCHES_NAMED = 4
 _NODES_NAMED = 3
 
 
@@ -94,16 +94,19 @@ def _about(alike: Sequence[Seen]) -> str | None:
 
 def ranks_in_words(ranks: Sequence[int]) -> str:
     """Return sorted ranks as people write them: `rank 3`, `ranks 0-2, 7 and 40 more`."""
-    if not ranks:
-        return ""
+    return in_stretches(ranks, "rank") if ranks else ""
+
+
+def in_stretches(numbers: Sequence[int], noun: str) -> str:
+    """Return sorted numbers after what they count, the first few stretches of them."""
     stretches: list[list[int]] = []
-    for rank in ranks:
-        if stretches and rank == stretches[-1][1] + 1:
-            stretches[-1][1] = rank
+    for number in numbers:
+        if stretches and number == stretches[-1][1] + 1:
+            stretches[-1][1] = number
         else:
-            stretches.append([rank, rank])
-    shown = stretches[:_RANKS_NAMED]
+            stretches.append([number, number])
+    shown = stretches[:_STRETCHES_NAMED]
     words = ", ".join(f"{low}" if low == high else f"{low}-{high}" for low, high in shown)
-    more = len(ranks) - sum(high - low + 1 for low, high in shown)
-    noun = "rank" if len(ranks) == 1 else "ranks"
-    return f"{noun} {words}" + (f" and {count(more)} more" if more else "")
+    more = len(numbers) - sum(high - low + 1 for low, high in shown)
+    plural = "" if len(numbers) == 1 else "s"
+    return f"{noun}{plural} {words}" + (f" and {count(more)} more" if more else "")
