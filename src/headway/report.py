@@ -324,4 +324,5 @@ def _straggler(straggler: Straggler) -> dict[str, Any]:
     values = _values(straggler)
     values["excess_ns"] = values.pop("excess")
     values["peers_ns"] = values.pop("peers")
+    values["usual_ns"] = values.pop("usual")
     return values

@@ -114,6 +114,8 @@ def test_a_rule_says_what_it_is_about_and_what_to_do(rule: Rule) -> None:
     assert rule.act
     assert rule.change.endswith(".")
     assert set(rule.inhibits) <= set(RULES) - {rule.name}
+    graver = {name for name in rule.inhibits if RULES[name].severity == "page"}
+    assert rule.severity == "page" or not graver, "a ticket hides no page"
 
 
 @pytest.mark.parametrize(

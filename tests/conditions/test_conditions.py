@@ -342,6 +342,13 @@ def test_a_phase_of_an_earlier_day_is_near_its_timeout_no_more():
     assert key not in told(slow, 90_000)
 
 
+def test_a_rank_that_waits_for_its_data_is_slow_by_that_part_of_a_step():
+    text = "0 attempt A launcher world=2\n0 attempt A launcher world=2 rank=1\n"
+    text += "0-60 steps 1-60 each=1\n0-90 steps 1-60 each=1 wait=0.5 rank=1"
+    found = told(text, 91)["headway_straggler_excess_ratio",]
+    assert found == pytest.approx(0.5), "though its peers do not wait at all"
+
+
 def test_a_gpu_that_is_out_of_service_counts_for_an_hour():
     text = HEALTHY + "\n290 gpu 0 GPU-a 0000:cb:00.0 node=node-a\n299 xid 79 0000:cb:00 node=node-a"
     assert told(text, 301)["headway_live_gpu_faults", "node-a"] == 1

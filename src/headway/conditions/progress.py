@@ -40,7 +40,7 @@ def conditions(ledger: Ledger, report: Mapping[str, Any]) -> Iterator[Condition]
             nearest[one.phase, one.timeout] = one.ratio
     for labels, ratio in nearest.items():
         yield "headway_phase_timeout_ratio", labels, ratio
-    excess = [one["excess_ns"] / one["peers_ns"] for one in report["stragglers"] if one["peers_ns"]]
+    excess = [one["excess_ns"] / one["usual_ns"] for one in report["stragglers"] if one["usual_ns"]]
     yield "headway_straggler_excess_ratio", (), max(excess, default=0.0)
     yield "headway_live_dropped_events", (), report["dropped_events"]
     since, used = ledger.closed_at - HOUR, _nodes(ledger)

@@ -30,13 +30,17 @@ Table = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Straggler:
-    """A rank with its usual excess per step over the median of its peers; times in ns."""
+    """A rank with its usual excess per step over the median of its peers; times in ns.
+
+    `peers` is that median, of steps or of waits for data, `usual` the usual step of all.
+    """
 
     rank: int
     node: str | None
     kind: str
     excess: int
     peers: int
+    usual: int
     steps: int
 
 
@@ -73,6 +77,7 @@ def _of_attempt(account: Account) -> list[Straggler]:
                         kind=kind,
                         excess=int(excess[row]),
                         peers=int(peers[row]),
+                        usual=usual,
                         steps=int(counts[row]),
                     )
                 )
