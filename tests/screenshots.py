@@ -66,6 +66,7 @@ def shots(endpoint: str) -> Iterator[Shot]:
     yield Shot(name="explore-weeks", path=_address("explore", question="week-against-week"))
     own = "SELECT layer, cause, incident FROM v_incidents"
     yield Shot(name="explore-own", path=_address("explore", question="own", sql=own))
+    yield Shot(name="explore-search", path=_address("explore", find="learning rate"))
     yield Shot(name="health", path="/health")
 
 
