@@ -8,7 +8,7 @@ from headway.postmortem.composing import postmortem
 from headway.postmortem.model import Configurations, Difference
 from headway.postmortem.questions import questions
 from postmortems import KILLED, answers, written
-from timeline import timeline
+from timeline import at, timeline
 
 ACKNOWLEDGED = {"acknowledged_by": "Ada", "acknowledged_at": None}
 
@@ -163,3 +163,10 @@ def test_what_was_imported_is_told_as_that_and_asks_for_no_alert() -> None:
     assert told in found.gaps
     assert not any("kernel log" in gap for gap in found.gaps)
     assert not any(one.startswith("Should somebody") for one in found.questions)
+
+
+def test_a_checkpoint_that_was_written_again_after_it_was_read_is_as_old_as_the_first() -> None:
+    again = f"{KILLED}700 scheduled c500\n701 finalized c500\n"
+    restored = written(again).recovery.restored
+    assert restored is not None
+    assert (restored.durable_since, restored.age_ns) == (at(500), 74 * 10**9)

@@ -201,7 +201,7 @@ def _try(tried: Answer) -> Try:
     return Try(
         number=tried["number"],
         layer=tried["layer"],
-        began=tried["start"] if tried["began"] is None else tried["began"],
+        began=_began(tried),
         outcome=tried["outcome"],
         resumed=tried["resumed"],
         checkpoint=tried["checkpoint"],
@@ -210,16 +210,21 @@ def _try(tried: Answer) -> Try:
     )
 
 
+def _began(tried: Answer) -> int:
+    began: int | None = tried["began"]
+    return int(tried["start"]) if began is None else began
+
+
 def _restored(one: Answer, held: Answer, report: Answer) -> Restored | None:
     """Return the checkpoint of the last attempt, as the ledger knew the save it came from."""
-    identity, step = held["checkpoint"], held["resumed"]
+    identity, step, began = held["checkpoint"], held["resumed"], _began(held)
     if identity is None or step is None:
         return None
     saves = [
         save
         for save in report["checkpoints"]
         if save["checkpoint"] == identity
-        and (save["scheduled"] or save["durable_since"] or 0) <= held["end"]
+        and (save["scheduled"] or save["durable_since"] or 0) <= began
     ]
     durable = saves[-1]["durable_since"] if saves else None
     return Restored(
