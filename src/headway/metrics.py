@@ -522,8 +522,8 @@ METRICS: Mapping[str, Metric] = {
         Metric(
             name="headway_straggler_excess_ratio",
             kind="gauge",
-            description="Time by which the slowest rank is behind its peers in a step, or in a wait "
-            "for data, over the usual step.",
+            description="Time by which the slowest rank is behind its peers in a step, or in a "
+            "wait for data, over the usual step.",
             labels=("run",),
         ),
         Metric(

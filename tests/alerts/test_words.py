@@ -11,7 +11,14 @@ from headway.alerts.prometheus_rules import rule_file
 from headway.alerts.rule import Rule
 from headway.alerts.texts import fields_of, shown, subject, summary
 
-LABELS = {"run": "llama", "layer": "in_process", "node": "n7", "phase": "save", "timeout": "t"}
+LABELS = {
+    "run": "llama",
+    "layer": "in_process",
+    "node": "n7",
+    "phase": "save",
+    "timeout": "t",
+    "receiver": "pager",
+}
 HELD_FOR = 3600
 
 
