@@ -15,14 +15,14 @@ _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
 class OwnCostWatcher:
-    """Records the cost of this process, the helpers that it waited for included."""
+    """Records the cost of this process alone: under `headway run` its children are the training."""
 
     def __init__(
         self,
         sink: NodeSink,
         *,
         monotonic: Callable[[], int] = time.monotonic_ns,
-        spent: Callable[[], float] = lambda: sum(os.times()[:4]),
+        spent: Callable[[], float] = time.process_time,
         statm: Path = Path("/proc/self/statm"),
     ) -> None:
         """Begin now; `spent` gives seconds of a core, `statm` holds pages, the second resident."""
