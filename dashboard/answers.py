@@ -87,9 +87,9 @@ def reading() -> Iterator[Reading]:
 
 
 @contextmanager
-def hasty() -> Iterator[None]:
+def hasty(wanted: bool = True) -> Iterator[None]:
     """Take answers of the last half minute at once in this block, and let them be renewed."""
-    token = _hasty.set(True)
+    token = _hasty.set(wanted)
     try:
         yield
     finally:

@@ -103,7 +103,8 @@ def refreshed(draw: Callable[[], None], *, live: bool = True) -> None:
         above = st.container() if begun else st.empty()
         if not begun:
             above.html(markup.waiting(ASKS))
-        with answers.reading() as found:
+        # What does not look again has to be right at once.
+        with answers.reading() as found, answers.hasty(live and not begun):
             try:
                 draw()
             except CollectorError as error:

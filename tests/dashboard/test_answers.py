@@ -206,6 +206,17 @@ def test_a_page_that_is_opened_takes_what_is_known_at_once_and_lets_it_be_renewe
     assert len(collector.asked) == 2
 
 
+def test_a_part_that_does_not_look_again_is_asked_for(
+    answers: Answers, collector: Collector, clock: Clock
+) -> None:
+    answers.get(PATH, {})
+    collector.content, collector.version = {"runs": [1]}, '"2"'
+    clock.now += 6.0
+
+    with hasty(), hasty(False):
+        assert answers.get(PATH, {}) == {"runs": [1]}
+
+
 @pytest.mark.parametrize("seconds", [AT_ONCE, 36_000.0])
 def test_what_is_long_known_is_not_taken_at_once(
     answers: Answers, collector: Collector, clock: Clock, seconds: float
