@@ -154,6 +154,22 @@ def test_ranks_are_told_as_stretches(ranks: list[int], expected: str) -> None:
     assert ranks_in_words(ranks) == expected
 
 
+def test_a_start_that_was_killed_lasted_until_then_and_one_that_lives_goes_on() -> None:
+    again = """
+    642   attempt B launcher world=4 rank=0..3
+    646   phase warmup rank=0..3
+    700   fault heartbeat_timeout rank=0..3 ran_for=50 timeout=50
+    701   exit rank=0..3 signal=9 by=launcher
+    710   attempt C launcher world=4 rank=0..3
+    715   phase warmup rank=0..3
+    """
+    found = written(KILLED.split("642 ")[0] + again, 800)
+    told = {line.words: line for line in found.timeline if "warmup" in line.words}
+    cut, live = told["attempt 2: warmup, cut short"], told["attempt 3: warmup, which goes on"]
+    assert (cut.time, cut.until) == (at(646), at(701))
+    assert (live.time, live.until) == (at(715), at(800))
+
+
 def test_what_a_dead_peer_looks_like_is_marked_as_an_echo() -> None:
     echo = "580 fault exception rank=1 exception=ConnectionResetError"
     text = KILLED.replace("634      launcher", f"{echo}\n634 launcher")

@@ -89,7 +89,8 @@ def recovery(found: Postmortem, zone: tzinfo) -> Sequence[Block]:
     one = found.recovery
     rows = [("Outcome", OUTCOME_WORDS.get(one.outcome, plain(one.outcome)))]
     if one.layer is not None:
-        rows.append(("Brought back by", _layer(one.layer)))
+        held = found.recovered is not None
+        rows.append(("Brought back by" if held else "Tried last by", _layer(one.layer)))
     if one.restored is not None:
         rows.append(("Checkpoint", _restored(one.restored)))
         rows.append(("To be done again", _again(found.cost.rollback_steps)))

@@ -232,17 +232,20 @@ def _signs_of_life(one: Answer, ledger: Ledger, tellers: Tellers) -> Iterator[Se
 def _starting(one: Answer, ledger: Ledger, tellers: Tellers) -> Iterator[Seen]:
     """Tell what the starts of the attempts to recover spent a second or more on."""
     source = tellers.usual(sources.RANK)
-    for attempt in ledger.book.attempts:
+    for place, attempt in enumerate(ledger.book.attempts):
         if attempt.identity not in one["attempt_ids"][1:]:
             continue
+        alive = ledger.is_alive(place)
+        gone = {rank: time for time, rank, _ in reversed(attempt.exits)}
         for rank, log in attempt.ranks.items():
+            end = ledger.closed_at if alive else gone.get(rank, attempt.end)
             for phase in log.phases:
-                known = ledger.closed_at if phase.end is None else phase.end
+                known = end if phase.end is None else phase.end
                 if phase.name not in _STARTING or known - phase.start < _LONG:
                     continue
                 words = f"attempt {attempt.number}: {plain(phase.name)}"
                 if phase.end is None:
-                    words += ", which has not ended"
+                    words += ", which goes on" if alive else ", cut short"
                 yield Seen(
                     time=phase.start,
                     until=known,
