@@ -13,7 +13,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
-from browser_pages import chromium, dashboard
+from browser_pages import chromium, dashboard_process
 from headway.dashboard.pages import PAGES
 from page_watch import Watch
 from screenshots import settle, shots
@@ -39,8 +39,9 @@ def endpoint() -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def address(endpoint: str) -> Iterator[str]:
-    with dashboard(endpoint) as served:
-        yield served
+    # at the pace of readers: a page that looks again each second never rests on a busy machine
+    with dashboard_process(endpoint) as served:
+        yield served.address
 
 
 def reading(browser: Browser, **options: Any) -> BrowserContext:
