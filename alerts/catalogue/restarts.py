@@ -119,7 +119,7 @@ RULES = (
         area="training",
         summary="run {run} has completed no step and no phase for {value} times its limit",
         meaning="Processes are there and nothing moves, and no layer has begun to recover.",
-        change="Raise it for runs with phases longer than ten minutes that do not say so.",
+        change="Raise it for runs with phases longer than 15 minutes that do not say so.",
         look=(
             "The Run page: the phase that each rank is in; the one that others wait for.",
             "Stack dumps and flight recorder files are named in the incident.",

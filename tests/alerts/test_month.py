@@ -56,7 +56,7 @@ def test_everybody_who_is_needed_is_told_and_nobody_else(judged: tuple[int, list
         assert rules == TOLD[seed][severity]
         assert (part["false_ones"], part["missed_ones"]) == ([], [])
         assert part["precision"] == part["recall"] == 1
-    assert f"seeds {seed} to {seed}" in page(found)
+    assert f"seeds {seed}:" in page(found)
 
 
 def need(kind: str, begin: int, end: int) -> Need:

@@ -41,15 +41,25 @@ A page is true if one of its rules was told of while such a need held and is abo
 by the first page, or ticket, with a rule that names it. All else is false, or missed. Looks are as
 far apart as `benchmarks/paging/watching.py` says: delays are exact to a minute for what stands
 still, and to two hours for what gets worse in a run that goes on.
+
+Left out are rules about nodes (RepeatOffenderNode) and about Headway itself (AgentSilent and the
+others of the pipeline), since a month has neither, RecoveryNotValid, since its runs have no losses,
+RunFailed, since none is given up, and GoodputBurnSlow where it alone sums up a day.
 """
 
 
 def page(found: Mapping[str, Any]) -> str:
     """Return the page as Markdown."""
-    seeds = f"{found['seeds'][0]} to {found['seeds'][-1]}"
-    months = len(found["seeds"])
+    seeds, months = _seeds(found["seeds"]), len(found["seeds"])
     head = _HEAD.format(**{**found, "seeds": seeds, "runs": found["runs"] // months})
     return "\n".join([head, *_severity(found, "page"), *_severity(found, "ticket")]) + "\n"
+
+
+def _seeds(seeds: Sequence[int]) -> str:
+    first, last = seeds[0], seeds[-1]
+    if len(seeds) > 2 and last - first + 1 == len(seeds):
+        return f"{first} to {last}"
+    return ", ".join(map(str, seeds))
 
 
 def _severity(found: Mapping[str, Any], severity: str) -> Iterator[str]:
