@@ -139,5 +139,4 @@ def _recorded(ledger: Ledger, rank: int | None) -> Iterator[tuple[Times, npt.NDA
         for rows in [] if log is None else log.rows:
             if rows.loss is not None:
                 # of a summary only the last step's loss can be known
-                known = slice(None) if rows.detail else slice(-1, None)
-                yield rows.end[known], rows.loss[known]
+                yield rows.end[-len(rows.loss) :], rows.loss

@@ -1,6 +1,6 @@
 """Completed steps of one rank, many lines in one record.
 
-Lines that follow each other without a pause become one summary; a save, a pause or a hundred lines
+Lines that follow each other without a pause become one summary; a save, a pause or 250 lines
 end it, so that a later cut at a checkpoint falls between two records.
 """
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from headway.events import StepsSummary
 from headway.importing.stamps import SECOND
 
-MOST_LINES = 100
+MOST_LINES = 250
 PAUSE = SECOND
 """Time between two lines' steps that shows as a gap of its own."""
 LONGEST = 30 * 86_400 * SECOND

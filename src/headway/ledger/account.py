@@ -85,10 +85,8 @@ class Account:
         """Prepare the running sums; call again after the columns changed."""
         empty = np.zeros(1, dtype=np.int64)
         steps = self.steps
-        self._work = empty if steps is None else np.concatenate([empty, np.cumsum(steps.work)])
-        self._wait = (
-            empty if steps is None else np.concatenate([empty, np.cumsum(steps.wait + steps.late)])
-        )
+        self._work = empty if steps is None else _sums(steps.work)
+        self._wait = empty if steps is None else _waits(steps)
         self._starts = [] if steps is None else [piece.start for piece in steps.pieces]
         stretches: list[tuple[int, int]] = [(p.start, p.end) for p in self.around]
         stretches += [(owned.start, owned.end) for owned in self.shared]
@@ -325,6 +323,20 @@ class Account:
         if overlap > 0:
             category, part = fate_of(owned, fates)
             found[category, part or ""] += overlap
+
+
+def _sums(values: Times) -> Times:
+    """Return the sum of the values before each place."""
+    found = np.zeros(len(values) + 1, dtype=np.int64)
+    np.cumsum(values, out=found[1:])
+    return found
+
+
+def _waits(steps: GroupSteps) -> Times:
+    """Return the waits before each step, summed up; columns of zeros take no memory."""
+    if steps.wait.any() or steps.late.any():
+        return _sums(steps.wait + steps.late)
+    return np.broadcast_to(np.int64(0), len(steps.wait) + 1)
 
 
 def fate_of(owned: Owned, fates: list[tuple[int, int, str, str]]) -> tuple[str, str | None]:

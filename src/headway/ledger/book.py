@@ -29,6 +29,7 @@ from headway.ledger.pace import Pace
 from headway.ledger.pieces import Piece, clip
 from headway.ledger.run_facts import RunFacts, read_facts
 from headway.ledger.steps import count_until
+from headway.ledger.stretches import in_stretches
 
 
 @dataclass(slots=True)
@@ -160,7 +161,7 @@ class BookReader:
                 frozen = self._frozen(intake, attempt.identity)
                 if steps is None and frozen is not None:
                     steps = thawed(frozen, attempt, pace, steps_until)
-                steps = steps or group_steps(attempt, pace)
+                steps = steps or in_stretches(attempt, pace) or group_steps(attempt, pace)
                 known = _Derived(attempt, pace, steps, segments_of(attempt, steps))
                 self._derived[attempt.identity] = known
             pace = pace if known.steps is None else known.steps.inherited

@@ -39,7 +39,7 @@ class StepRows:
     The wait for data ends at a step's start; those of a summary lie at the head of each step.
     `longest` is position and duration of a summary's longest step, `record` begin and end of the
     whole summary where a finer record tells some of its steps. `loss` (NaN: unknown; of a summary
-    only the last step's is known) and `samples` (-1: unknown, and only with detail) are lost by
+    shape (1,), the last step's) and `samples` (-1: unknown, and only with detail) are lost by
     joining.
     """
 
@@ -159,13 +159,18 @@ def select(rows: StepRows, mask: npt.NDArray[np.bool_]) -> StepRows | None:
     """Keep the rows of a mask of shape (n,); None if none is left."""
     if not mask.any():
         return None
+    loss = rows.loss
+    if loss is not None and rows.detail:
+        loss = loss[mask]
+    elif not mask[-1]:
+        loss = None
     return StepRows(
         rows.number[mask],
         rows.start[mask],
         rows.end[mask],
         rows.data_wait[mask],
         rows.detail,
-        loss=None if rows.loss is None else rows.loss[mask],
+        loss=loss,
         samples=None if rows.samples is None else rows.samples[mask],
     )
 
@@ -184,7 +189,9 @@ def _summarised(record: StepsSummary, end: int) -> StepRows:
     count = record.num_steps
     cuts = np.arange(count + 1, dtype=np.int64)
     edges = np.int64(end - record.duration) + shares(record.duration, cuts, count)
-    waits = np.diff(shares(record.data_wait or 0, cuts, count))
+    waits = np.broadcast_to(np.int64(0), count)
+    if record.data_wait:
+        waits = np.diff(shares(record.data_wait, cuts, count))
     number = np.arange(record.first_step, record.first_step + count, dtype=np.int64)
     longest = None
     if record.longest is not None and record.longest_step is not None and count > 1:
@@ -193,8 +200,7 @@ def _summarised(record: StepsSummary, end: int) -> StepRows:
             longest = position, record.longest
     loss = None
     if record.loss is not None:
-        loss = np.full(count, np.nan)
-        loss[-1] = record.loss
+        loss = np.array([record.loss])
     return StepRows(number, edges[:-1], edges[1:], waits, False, longest, loss=loss)
 
 
