@@ -177,7 +177,9 @@ def _of_gpu(event: GpuXid | GpuSxid | GpuFault) -> str:
             name = plain(event.kind)
     device = "a GPU" if event.device is None else event.device
     class_ = "" if event.classification is None else f", of class {event.classification}"
-    return f"{name} on {device}{class_}{_because(event.message or event.line)}"
+    seen = event.source if isinstance(event, GpuFault) and event.line is None else None
+    by = "" if seen is None else f", seen by {seen}"
+    return f"{name} on {device}{class_}{by}{_because(event.message or event.line)}"
 
 
 def _of_nic(event: NicSample) -> str | None:

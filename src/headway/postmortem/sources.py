@@ -78,10 +78,7 @@ class Tellers:
         if _is_imported(fact):
             return LOG_FILE
         if isinstance(event, GpuXid | GpuSxid | GpuFault):
-            own = (
-                DRIVER if not isinstance(event, GpuFault) or event.source is None else event.source
-            )
-            return KERNEL if event.line is not None else own
+            return KERNEL if event.line is not None else DRIVER
         if isinstance(event, RankExited):
             return PARENT if _is_known(event) else AGENT
         if envelope.producer in self._ranks:
