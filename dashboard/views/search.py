@@ -62,8 +62,8 @@ def box() -> bool:
         )
         for one in answer["found"]
     ]
-    columns = ("When", "What", "Where", "What followed")
-    st.html(markup.table("Found", columns, rows, wide=(2, 3)))
+    columns = ("When", "Kind", "What", "What followed")
+    st.html(markup.table("Found", columns, rows, wide=(2, 3), stacked=True))
     return True
 
 
