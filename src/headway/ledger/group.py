@@ -158,7 +158,8 @@ def _extent(attempt: Attempt, ranks: Sequence[RankSteps]) -> GroupSteps:
         ends.append(latest)
         segments.append(np.full(len(number), segment, dtype=np.int64))
         total += len(number)
-    end = np.maximum.accumulate(np.concatenate(ends))
+    # what is told of a time before the attempt began is clipped, whole steps included
+    end = np.maximum(np.maximum.accumulate(np.concatenate(ends)), attempt.begin)
     first = max(min(rank.reach for rank in ranks), attempt.begin)
     begin = np.concatenate([[min(first, int(end[0]))], end[:-1]])
     return GroupSteps(
