@@ -66,6 +66,7 @@ def test_a_secret_on_the_command_line_is_masked_in_the_spool(
         ("OMP_NUM_THREADS", True),
         ("HEADWAY_SPOOL", True),
         ("HEADWAY_TOKEN", False),
+        ("HEADWAY_LAUNCH", False),
         ("TORCH_HUB_API_KEY", False),
         ("NVIDIA_SECRET", False),
         ("CUDA_VISIBLE_DEVICES", False),
