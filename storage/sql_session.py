@@ -29,7 +29,7 @@ SECONDS = 10.0
 ENGINE = {
     "enable_external_access": False,
     "lock_configuration": True,
-    "memory_limit": "512MiB",
+    "memory_limit": "1GiB",
     "max_temp_directory_size": "2GiB",
 }
 """How the process opens its database: no file, network or extension is in reach of any query. What

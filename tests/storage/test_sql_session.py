@@ -168,7 +168,7 @@ def test_what_the_engine_keeps_of_a_file_in_memory_and_writes_beside_it_has_an_e
         told = connection.execute(
             "SELECT current_setting('memory_limit'), current_setting('max_temp_directory_size')"
         ).fetchone()
-    assert told == ("512.0 MiB", "2.0 GiB")
+    assert told == ("1.0 GiB", "2.0 GiB")
 
 
 def test_a_query_sees_what_was_committed_before_it(store: EventStore) -> None:
