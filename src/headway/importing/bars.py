@@ -13,8 +13,8 @@ from headway.importing.stamps import SECOND, clock_reading
 BAR = re.compile(
     r"(?:([A-Z][\w ]{0,60}?)\s?(\d{1,9})?\s?:{1,2}\s{0,3}:?\s{0,3})?"
     r"\d{1,3}%\|[^|]{0,400}\|\s{0,9}(\d{1,12})/(\d{1,12}) "
-    r"\[((?:\d{1,4}:)?\d{1,4}:\d\d)<([^,\]]{1,20}),\s{0,9}([\d.]{1,12}|\?)\s?(s/it|it/s|s/step|it/min)"
-    r"([^\]]{0,1000})\]"
+    r"\[((?:\d{1,4}:)?\d{1,4}:\d\d)<([^,\]]{1,20})"
+    r"(?:,\s{0,9}([\d.]{1,12}|\?)\s?(s/it|it/s|s/step|it/min))?([^\]]{0,1000})\]"
 )
 _LOSS = re.compile(r"\b(?:reduced_train_loss|train_loss|loss)[=:]\s?([-+\w.]{1,30})")
 _GLOBAL = re.compile(r"\bglobal_step=\s?(\d{1,12})(?:\.0{1,6})?\b")
@@ -28,6 +28,8 @@ def step_of(found: "re.Match[str]") -> StepLine | None:
     name = (label or "").strip()
     if name not in ("", "Epoch", "Training", "Train", "Steps"):
         return None
+    if rate is None and name != "Epoch":
+        return None  # NeMo 1 leaves the rate out, of its epochs alone
     here, of = int(done), int(total)
     loss = _LOSS.search(tail)
     counted = _GLOBAL.search(tail)
@@ -56,9 +58,9 @@ def step_of(found: "re.Match[str]") -> StepLine | None:
     )
 
 
-def _covered(done: int, spent: int, rate: str, unit: str) -> int | None:
+def _covered(done: int, spent: int, rate: str | None, unit: str) -> int | None:
     """Return all steps of a bar if its rate says that it has counted its time from step 0."""
-    if rate == "?" or float(rate) == 0 or not spent:
+    if rate is None or rate == "?" or float(rate) == 0 or not spent:
         return None
     speed = float(rate) if unit == "it/s" else 1 / float(rate)
     return done if 0.5 * done <= spent / SECOND * speed <= 2 * done else None

@@ -8,7 +8,7 @@ from typing import Any
 from headway.events import Scalar
 from headway.importing import kubernetes, nvrx_benchmark
 from headway.importing.merging import Told
-from headway.importing.sayings import Began, Published, Remark, Saying
+from headway.importing.sayings import Began, Published, Remark, Saying, StepLine
 from headway.importing.stamps import Moment, Stamps
 
 _DOCUMENT = re.compile(r'\s{0,100}(?:\{\s{0,100}"|\[\s{0,100}\{)')
@@ -43,9 +43,10 @@ def read(document: Any, stamps: Stamps) -> list[Told]:
     name = kind_of(document)
     if name is None:
         return []
-    found = []
+    found: list[Told] = []
     for saying, moment, rank in _KINDS[name][1](document, stamps):
-        found.append(Told(0 if moment is None else moment.time, saying, moment, rank, name))
+        line = f"{name} {len(found)}"  # no two of them are the same line again
+        found.append(Told(0 if moment is None else moment.time, saying, moment, rank, line))
     return sorted(found, key=lambda told: told.time)
 
 
@@ -78,9 +79,35 @@ def _cycle(document: Mapping[str, Any], stamps: Stamps) -> Iterable[Row]:
         yield Remark(kind="launcher", text=f"cycle {number} ended"), end, None
 
 
+def _is_trainer_state(document: object) -> bool:
+    return isinstance(document, dict) and {"global_step", "log_history"} <= document.keys()
+
+
+def _trainer_state(document: Mapping[str, Any], stamps: Stamps) -> Iterable[Row]:
+    """Yield the steps that a Hugging Face `trainer_state.json` tells; it has no times."""
+    target, history = document.get("max_steps"), document["log_history"]
+    for entry in history if isinstance(history, list) else []:
+        step, loss = (entry.get("step"), entry.get("loss")) if isinstance(entry, dict) else (0, 0)
+        if not isinstance(step, int) or not 0 < step < 10**12 or loss is None:
+            continue
+        known = isinstance(loss, int | float) and not isinstance(loss, bool)
+        yield (
+            StepLine(
+                step=step,
+                printed=step,
+                form="state",
+                target=target if isinstance(target, int) and target > 0 else None,
+                loss=float(loss) if known else None,
+            ),
+            None,
+            None,
+        )
+
+
 _Read = Callable[[Any, Stamps], Iterable[Row]]
 _KINDS: Mapping[str, tuple[Callable[[object], bool], _Read]] = {
     "nvrx-benchmark": (nvrx_benchmark.is_results, _results),
     "nvrx": (_is_cycle, _cycle),
+    "huggingface": (_is_trainer_state, _trainer_state),
     "kubernetes": (kubernetes.is_objects, kubernetes.sayings),
 }
