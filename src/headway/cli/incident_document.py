@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from datetime import UTC, tzinfo
 from pathlib import Path
 from typing import Any
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from headway.cli.refusal import Refusal
 
@@ -41,6 +40,8 @@ def write_postmortem(answer: Mapping[str, Any], form: str, output: Path | None) 
 
 def local_zone() -> tzinfo:
     """Return the time zone of `TZ`, else of this machine; UTC where neither can be read."""
+    from zoneinfo import ZoneInfo, ZoneInfoNotFoundError  # costs as much as the command line
+
     name = os.environ.get("TZ", "").lstrip(":")
     try:
         if name:
