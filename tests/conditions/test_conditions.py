@@ -84,6 +84,20 @@ def test_what_broke_alike_before_the_run_had_recovered_does_not_count():
     assert told(HEALTHY + at_once + broken, 452)["headway_repeated_failures",] == 2
 
 
+def test_stops_that_were_announced_are_no_failures_that_repeat():
+    stop = "{0} stop preemption\n{1} exit signal=15\n"
+    again = "{0} attempt {1} launcher world=1\n{0} resumed 198 from=c198\n{0}-{2} steps 199-200\n"
+    stopped = HEALTHY + stop.format(400, 401) + again.format(420, "B", 450) + stop.format(450, 451)
+    assert told(stopped, 452)["headway_repeated_failures",] == 0
+    fault = "{0} fault exception exception=OSError\n{1} exit code=1\n"
+    once = stopped + again.format(460, "C", 470) + fault.format(470, 471)
+    assert (
+        told(once, 472)["headway_repeated_failures",] == 1
+    )  # from one checkpoint for the 3rd time
+    twice = once + again.format(480, "D", 490) + fault.format(490, 491)
+    assert told(twice, 492)["headway_repeated_failures",] == 2
+
+
 def test_time_without_recovery_counts_from_the_last_step_and_not_below_ten_minutes():
     assert told(LOOP, 96)["headway_recovery_time_ratio",] < 0.1
     assert told(LOOP, 1895)["headway_recovery_time_ratio",] == pytest.approx(3)

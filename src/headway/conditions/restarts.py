@@ -46,9 +46,11 @@ def conditions(ledger: Ledger, report: Mapping[str, Any]) -> Iterator[Condition]
 def _repeated(incident: Mapping[str, Any]) -> int:
     """Return how many breaks of an open incident in a row share something.
 
-    What broke alike before it does not count: the run had recovered in between.
+    What broke alike before it does not count: the run had recovered in between. Nor does a stop
+    that was announced, though it may strike the same rank each time.
     """
-    broken = 1 + sum(one["cause"] is not None for one in incident["tries"])
+    ends = (incident, *(one for one in incident["tries"] if one["cause"] is not None))
+    broken = sum(not is_planned(one) for one in ends)
     return min(max(incident["persistent"].values(), default=0), broken)
 
 
