@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from headway.collector import schemas
 from headway.collector.endpoint import Answer, Asked, BadQuestion, Endpoint, NotKnown
 from headway.collector.paging import Cursor, Limit, page
-from headway.collector.results import Result
+from headway.collector.results import Result, content_of
 from headway.collector.run_ledger import Snapshot
 from headway.collector.schemas import list_of, map_of, object_of, optional
 from headway.collector.service import Service
@@ -97,12 +97,11 @@ def _content(given: str) -> dict[str, Any]:
             "Attach the figures alone, and note where the rest lies.",
         )
     try:
-        found = json.loads(given)
-    except (ValueError, RecursionError) as error:
-        raise BadQuestion(f"the result is no JSON: {error!s:.80}", "Attach one object.") from error
-    if not isinstance(found, dict):
-        raise BadQuestion("the result is no JSON object", "Attach one object, such as {...}.")
-    return masked_values(found)
+        return masked_values(content_of(given))
+    except ValueError as error:
+        raise BadQuestion(
+            f"the result is no JSON object: {error!s:.80}", "Attach one object, such as {...}."
+        ) from error
 
 
 def _attempt(service: Service, asked: NewResult) -> tuple[Snapshot, str]:

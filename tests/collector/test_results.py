@@ -1,5 +1,6 @@
 """Results of benchmarks and drills over HTTP: attached, listed, compared, kept over a start."""
 
+import dataclasses
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -7,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from headway.collector.result_api import LONGEST_CONTENT
+from headway.collector.results import Results
+from headway.events import Envelope, ResultAttached
 from headway.redaction import MASK
 from headway.storage.client import CollectorRefused
 from incident_collector import Running, running
@@ -72,6 +75,11 @@ def test_results_stay_with_their_configuration_and_compare(collector: Running, p
         ("{", {"run": "llama-1"}, "the result is no JSON"),
         ("[1]", {"run": "llama-1"}, "no JSON object"),
         ("[" * 50_000, {"run": "llama-1"}, "the result is no JSON"),
+        # what no answer in JSON can hold would be one that cannot be listed
+        ('{"p99": NaN}', {"run": "llama-1"}, "the result is no JSON"),
+        ('{"p99": 1e999}', {"run": "llama-1"}, "the result is no JSON"),
+        (r'{"node": "\ud800"}', {"run": "llama-1"}, "the result is no JSON"),
+        ('{"a":' * 900 + "1" + "}" * 900, {"run": "llama-1"}, "the result is no JSON"),
         ("x" * (LONGEST_CONTENT + 1), {"run": "llama-1"}, "characters, more than"),
         ("{}", {}, "of which configuration?"),
         ("{}", {"run": "llama-1", "configuration": "A"}, "of which configuration?"),
@@ -98,6 +106,30 @@ def test_an_unknown_configuration_is_refused(
     said = {"title": "b", "content": "{}", "author": "Ada", **to}
     answer = collector.http.post("/api/v1/results", json=said)
     assert (answer.status_code, words in answer.text) == (404, True)
+
+
+@pytest.mark.parametrize("content", ["no JSON", "[1]", '{"p99": NaN}', "[" * 50_000])
+def test_what_another_program_sent_and_nobody_can_read_hides_no_other_result(content: str) -> None:
+    event = ResultAttached(title="ingest", content=content, configuration="A", author="Ada")
+    readable = dataclasses.replace(event, content='{"rate": 1}')
+    results = Results()
+
+    results.add([*timeline(RUN, "llama-1"), _sent(event), _sent(readable)])
+
+    assert [one.numbers for one in results.all()] == [{"rate": 1.0}]
+
+
+def _sent(event: ResultAttached) -> Envelope:
+    return Envelope(
+        producer="p",
+        anchor=0,
+        first_sequence=0,
+        last_sequence=0,
+        run="llama-1",
+        wall=at(400),
+        monotonic=at(400),
+        event=event,
+    )
 
 
 def test_results_are_there_after_another_start(tmp_path: Path) -> None:
