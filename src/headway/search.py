@@ -116,9 +116,7 @@ def question_of(text: str) -> Question:
 
 def found(documents: Sequence[Document], question: Question) -> list[Hit]:
     """Return the documents that answer best, the newest first among equals."""
-    left = [
-        one for one in documents if all(f"{each} " in f"{one.terms} " for each in question.phrases)
-    ]
+    left = [one for one in documents if all(_says(one.terms, each) for each in question.phrases)]
     if not question.words:
         hits = [Hit(one, 1.0, _line(one, question)) for one in left]
     else:
@@ -150,6 +148,12 @@ def _holds(terms: str, word: str) -> bool:
     return (f" {word}" if word.isascii() else word) in terms
 
 
+def _says(terms: str, phrase: str) -> bool:
+    """Whether a phrase is there, as whole words where a script puts spaces between them."""
+    first = phrase if phrase[1].isascii() else phrase[1:]
+    return (f"{first} " if phrase[-1].isascii() else first) in f"{terms} "
+
+
 def _stem(word: str) -> str:
     """Return a word without the s of a plural, which matches both."""
     if word.isascii() and len(word) > 3 and word.endswith("s") and not word.endswith("ss"):
@@ -163,7 +167,7 @@ def _line(one: Document, question: Question) -> str:
     def held(line: str) -> int:
         terms = terms_of(line)
         return sum(_holds(terms, word) for word in question.words) + sum(
-            phrase in terms for phrase in question.phrases
+            _says(terms, phrase) for phrase in question.phrases
         )
 
     return max((*one.lines, one.title), key=held)

@@ -86,6 +86,15 @@ def test_what_stands_in_quotes_must_be_there_as_it_is() -> None:
     assert titles(known, '"rank 3" nothing') == []
 
 
+def test_in_scripts_without_spaces_what_stands_in_quotes_is_found_within_words() -> None:
+    known = [doc("\u5b66\u7fd2\u304c\u505c\u6b62"), doc("\u505c 7 \u6b62"), doc("\u505c")]
+    assert titles(known, '"\u505c\u6b62"') == ["\u5b66\u7fd2\u304c\u505c\u6b62"]
+    (hit,) = found(
+        [doc("title", "none", "\u5b66\u7fd2\u304c\u505c\u6b62")], question_of('"\u505c\u6b62"')
+    )
+    assert hit.line == "\u5b66\u7fd2\u304c\u505c\u6b62"
+
+
 def test_the_line_that_says_most_is_shown() -> None:
     known = doc("rank 3 died", "exit code 1", "NCCL watchdog timeout on rank 3", "peers left")
     (hit,) = found([known], question_of("watchdog timeout"))
