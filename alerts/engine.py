@@ -257,6 +257,9 @@ class Engine:
             self._taken[row["notice"]] = outcome
             self._book.tried(row["notice"], outcome.answer, None, "delivered", now)
             del self._taken[row["notice"]]
+        elif receiver is None:
+            self._book.tried(row["notice"], outcome.answer, None, "given up", now)
+            _LOG.error("receiver %s: given up: %s", row["receiver"], outcome.answer)
         elif outcome.state == "refused" and now - row["created"] >= GIVEN_UP:
             self._book.tried(row["notice"], outcome.answer, None, "given up", now)
             _LOG.error("receiver %s: given up, it refuses: %s", row["receiver"], outcome.answer)

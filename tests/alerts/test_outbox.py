@@ -40,9 +40,9 @@ class World:
             self.taken.append(f"{notice.key} {notice.status}")
         return answer
 
-    def post(self, key: str, status: str) -> None:
+    def post(self, key: str, status: str, receiver: str = "log") -> None:
         notice = Notice(
-            receiver="log",
+            receiver=receiver,
             key=key,
             subject="run r",
             status="firing" if status == "firing" else "resolved",
@@ -150,6 +150,14 @@ def test_a_receiver_that_refuses_for_a_day_is_given_up_and_the_log_says_so(
         "receiver log refuses: HTTP 401: no such token",
         "receiver log: given up, it refuses: HTTP 401: no such token",
     ]
+
+
+def test_a_receiver_that_the_site_has_no_more_is_waited_for_no_longer(world: World) -> None:
+    world.post("a", "firing", receiver="former")
+    world.deliver()
+    (row,) = world.book.deliveries(10)
+    assert (row["state"], row["answer"]) == ("given up", "the site has no such receiver any more")
+    assert world.book.undelivered() == [], "nobody is paged for a receiver that was taken away"
 
 
 def test_a_receiver_that_asks_to_come_again_is_given_up_never(world: World) -> None:
