@@ -54,7 +54,8 @@ class OwnCost:
     @harmless
     def tell(self, leaving: int) -> None:
         """Record a measured step, which took `leaving` ns at its end; the next is not measured."""
-        self._timer.__class__ = StepTimer
+        if type(self._timer) is MeasuredStepTimer:  # else somebody began to observe meanwhile
+            self._timer.__class__ = StepTimer
         self._recorder.emit(RecorderCost(step=self.entering + leaving))
 
 

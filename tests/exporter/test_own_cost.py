@@ -33,6 +33,35 @@ def test_a_step_after_an_interval_is_measured_and_recorded_as_every_other(
     assert step_numbers(tmp_path) == [1, 2, 3]
 
 
+def test_an_observer_that_comes_in_a_measured_step_is_told_of_those_after_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(own_cost, "INTERVAL", 0)
+    recorder, told = record(tmp_path), Told()
+
+    with recorder.step(1) as step:
+        assert type(step) is own_cost.MeasuredStepTimer
+        recorder.observe(told)
+    with recorder.step(2):
+        pass
+    recorder.close()
+
+    assert told.phases == ["step"]
+
+
+class Told:
+    """An observer that remembers what began."""
+
+    def __init__(self) -> None:
+        self.phases: list[str] = []
+
+    def began(self, phase: str) -> None:
+        self.phases.append(phase)
+
+    def ended(self, phase: str, completed: bool) -> None:
+        pass
+
+
 def test_within_the_interval_nothing_is_measured(tmp_path: Path) -> None:
     train(tmp_path)
 
