@@ -75,6 +75,7 @@ def test_every_answer_is_as_described(
         "node": "n1",
         "incident": incident["incident"],
         "question": "worst-incidents",
+        "rule": "RestartLoop",
     }
 
     @hypothesis.settings(
