@@ -33,10 +33,11 @@ class _Writer:
     def __init__(self, made: Simulated, mode: str) -> None:
         self._events = sorted(
             made.events,
-            # steps end before what follows from them, whoever recorded it
+            # steps and starts end before what follows from them, whoever recorded it
             key=lambda one: (
                 one.anchor + one.monotonic,
                 not isinstance(one.event, e.StepsSummary),
+                not isinstance(one.event, e.Fault),
                 one.first_sequence,
             ),
         )
@@ -47,8 +48,7 @@ class _Writer:
         self._end = made.end
         self._fault = self._entered = 0
         self._restarts = self._faults = self._saved = self._wasted = 0
-        self._highest = 0
-        self._since_save = 0.0
+        self._highest = self._durable = 0
 
     def _say(self, time: int, words: str, rank: int = 0) -> None:
         moment = datetime.fromtimestamp(time // SECOND, UTC)
@@ -62,6 +62,12 @@ class _Writer:
         self._say(self._end, f"TRAINING SUMMARY - {self._mode}")
         self._say(self._end, f"Training Goodput: {results['training_goodput_pct']:.1f}%")
         self._say(self._end, f"Infra Goodput: {results['infra_goodput_pct']:.1f}%")
+        self._say(
+            self._end,
+            f"Wasted steps: {self._wasted} ({results['wasted_time_seconds']:.1f}s), "
+            f"Shutdown: {results['total_shutdown_time_seconds']:.1f}s, "
+            f"Startup: {results['total_startup_time_seconds']:.1f}s",
+        )
         self._lines.sort(key=lambda line: line[0])
         return "".join(f"{line}\n" for _, line in self._lines), results
 
@@ -89,11 +95,13 @@ class _Writer:
                 words = f"INJECTING FAULT at step {self._highest}! type=exception, fault "
                 self._say(time, f"{words}#{self._faults}", rank or 0)
             case e.Fault() if rank == 0:
-                self._record(time, 0)
+                # a restart that fails again had come to its loop, or it would have no record
+                self._recovered(time, self._durable)
             case e.PhaseBegan(phase="checkpoint_save"):
                 self._say(time, f"Saving checkpoint at step {self._highest}...")
             case e.PhaseEnded(phase="checkpoint_save", duration=duration):
                 self._saved += duration
+                self._durable = self._highest
                 self._say(time, f"Checkpoint saved in {duration / SECOND:.3f}s")
             case e.RestartPhase(layer="launcher", phase=phase, state="began"):
                 words = {

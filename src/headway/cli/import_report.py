@@ -2,9 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headway.events import Envelope
+
+if TYPE_CHECKING:
+    from headway.importing.benchmark_figures import Difference, Ours
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,22 +45,35 @@ def report_of(run: ImportedRun) -> dict[str, Any]:
     return found
 
 
-def _differences(published: Mapping[str, Any], found: Mapping[str, Any]) -> Sequence[Any]:
+def _differences(published: Mapping[str, Any], found: Mapping[str, Any]) -> Sequence["Difference"]:
     """Return the figures that a program published of its run beside ours."""
-    from headway.importing.nvrx_benchmark import Difference, goodputs, recovery_of
+    from headway.importing.benchmark_figures import differences, from_their_numbers
 
-    ours = [
-        100 * found[name]["low"] if name in found and found[name]["low"] is not None else None
+    known = bool(found.get("steps", {}).get("executed"))
+    return differences(published, _ours(found) if known else from_their_numbers(published))
+
+
+def _ours(found: Mapping[str, Any]) -> "Ours":
+    from headway.importing.benchmark_figures import Ours
+    from headway.importing.stamps import SECOND
+
+    seconds = {name: time / SECOND for name, time in found["categories"].items()}
+    outage = sum(seconds[name] for name in ("stalled", "restart", "down", "unattributed"))
+    layers = set(found["restarts"])
+    training, infrastructure = (
+        None if found[name]["low"] is None else 100 * found[name]["low"]
         for name in ("training_goodput", "infrastructure_goodput")
-    ]
-    if not ours[0] and not ours[1]:
-        ours = [
-            published.get(f"corrected {name}")
-            for name in ("training_goodput_pct", "infra_goodput_pct")
-        ]
-    told: list[Difference] = [*goodputs(published, ours[0], ours[1])]
-    recovery = recovery_of(published)
-    return told if recovery is None else [*told, recovery]
+    )
+    return Ours(
+        training=training,
+        infrastructure=infrastructure,
+        outage=outage,
+        recovery=outage / len(found["incidents"]) if found["incidents"] else None,
+        lost=seconds["rolled_back"],
+        step_time=(seconds["productive"] + seconds["rolled_back"]) / found["steps"]["executed"],
+        rework=found["steps"]["rework"],
+        in_process=layers == {"in_process"} if layers else None,
+    )
 
 
 def _widen(found: dict[str, Any], interval: int) -> None:

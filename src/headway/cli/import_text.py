@@ -19,7 +19,7 @@ def print_import(found: Mapping[str, Any]) -> None:
             print(
                 f"{one['figure']}: {_figure(one['theirs'])} published, {_figure(one['ours'])} here"
             )
-            print(f"  {one['formula']}: {one['why']}")
+            print(f"  ours is {one['formula']}; {one['why']}")
     lines = found["lines"]
     kinds = ", ".join(f"{name} {count}" for name, count in found["formats"].items())
     print(
@@ -45,7 +45,9 @@ def print_import(found: Mapping[str, Any]) -> None:
 
 
 def _figure(value: float | None) -> str:
-    return wording.UNKNOWN if value is None else f"{value:.1f}"
+    if value is None:
+        return wording.UNKNOWN
+    return f"{value:,.1f}" if abs(value) >= 10 else f"{value:.3g}"
 
 
 def _log(log: Mapping[str, Any]) -> None:

@@ -197,10 +197,18 @@ def _rollbacks(report: Mapping[str, Any]) -> Table:
     for rollback in report["rollbacks"]:
         table.add_row(
             str(rollback["incident"]),
-            wording.count(rollback["steps"]),
+            _steps_lost(rollback),
             wording.duration(rollback["ns"]),
         )
     return table
+
+
+def _steps_lost(rollback: Mapping[str, Any]) -> str:
+    """Return a number, or the range that a log with a line for several steps leaves."""
+    if "steps_range" not in rollback:
+        return wording.count(rollback["steps"])
+    least, most = rollback["steps_range"]
+    return f"{wording.count(least)} to {wording.count(most)}"
 
 
 def _gpu_losses(report: Mapping[str, Any]) -> Table:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from headway.events import Scalar
-from headway.importing import kubernetes, nvrx_benchmark
+from headway.importing import benchmark_figures, kubernetes, nvrx_benchmark
 from headway.importing.merging import Told
 from headway.importing.sayings import Began, Published, Remark, Saying, StepLine
 from headway.importing.stamps import Moment, Stamps
@@ -59,8 +59,11 @@ def _results(document: Mapping[str, Any], stamps: Stamps) -> Iterable[Row]:
         for name, value in document.items()
         if isinstance(value, str | int | float) and not isinstance(value, bool)
     }
-    for name, value in nvrx_benchmark.corrected(document).items():
+    for name, value in benchmark_figures.corrected(document).items():
         figures[f"corrected {name}"] = value
+    kind = benchmark_figures.restart_type(document)
+    if kind is not None:
+        figures["restart_type"] = kind
     yield Published(figures=figures), None, None
 
 
