@@ -3,6 +3,7 @@
 import pytest
 
 from headway.conditions import conditions
+from headway.conditions.waiting import waits
 from headway.ledger import ledger
 from headway.metrics import METRICS
 from headway.report import report
@@ -305,9 +306,9 @@ STOPPED = """
 
 
 def test_waiting_for_machines_after_an_announced_stop_is_nobodys_loss():
-    waits = told(STOPPED, 9000)
-    assert waits["headway_recovery_time_ratio",] == 0
-    assert ("headway_goodput_burn_ratio", "1h") not in waits, "nothing of it is left to judge"
+    stopped = told(STOPPED, 9000)
+    assert stopped["headway_recovery_time_ratio",] == 0
+    assert ("headway_goodput_burn_ratio", "1h") not in stopped, "nothing of it is left to judge"
     starts = "\n9000 attempt B scheduler world=1\n"
     assert told(STOPPED + starts, 9300)["headway_recovery_time_ratio",] == pytest.approx(0.5)
     queued = starts + "9100 exit code=1\n9110 allocation 0\n"
@@ -315,6 +316,16 @@ def test_waiting_for_machines_after_an_announced_stop_is_nobodys_loss():
     lost = STOPPED.replace("5400       stop preemption\n", "").replace("code=0", "signal=9")
     assert told(lost, 9000)["headway_recovery_time_ratio",] > 5
     assert told(lost, 9000)["headway_goodput_burn_ratio", "1h"] == pytest.approx(10)
+
+
+@pytest.mark.parametrize("recovered", [5300, 5450, None])
+def test_no_wait_lasts_beyond_the_recovery_or_ends_before_it_begins(recovered):
+    text = STOPPED + "9000 attempt B launcher world=1\n9100 allocation 0\n9200 allocation 4\n"
+    stop = {"cause": "preemption", "opened": at(5400)}
+    until = None if recovered is None else at(recovered)
+    found = list(waits(ledger(timeline(text), at(9300)), {**stop, "recovered": until}))
+    assert found[0][0] == at(5400)
+    assert all(begin <= end <= max(at(5400), until or at(9300)) for begin, end in found)
 
 
 def outages(*lengths):

@@ -22,11 +22,12 @@ def waits(ledger: Ledger, incident: Mapping[str, Any]) -> Iterator[tuple[int, in
     """
     if not is_planned(incident):
         return
-    opened, now = incident["opened"], ledger.closed_at
+    opened, now, held = incident["opened"], ledger.closed_at, ledger.book.held
+    until = max(opened, incident["recovered"] or now)
     begins = (attempt.begin for attempt in ledger.book.attempts if attempt.begin > opened)
-    first = min(begins, default=now)
+    # by clocks that differ, what brought it back may have begun before the stop
+    first = min([until, *begins])
     yield opened, first
-    held, until = ledger.book.held, incident["recovered"] or now
     for begin, end in pairwise([*held.times, now]):
         if held.at(begin) == 0 and first < end and begin < until:
             yield max(first, begin), min(end, until)
