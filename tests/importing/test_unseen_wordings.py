@@ -76,3 +76,31 @@ def test_a_trainer_state_tells_its_steps_and_no_time(capsys, tmp_path):
     assert run["log"]["log_interval_steps"] == 5
     assert not run["log"]["timed"]
     assert run["training_goodput"]["low"] is None
+
+
+def test_srun_names_the_rank_that_its_node_had_no_memory_for(capsys, tmp_path):
+    lines = [megatron(n) for n in range(1, 6)]
+    lines += [
+        "srun: error: node-a: tasks 2-3: Out Of Memory",
+        "srun: error: node-a: task 0: Killed",
+    ]
+
+    run = one_run(capsys, written(tmp_path, "\n".join(lines) + "\n"))
+
+    (fault,) = run["log"]["faults"]
+    assert (fault["kind"], fault["rank"], fault["node"]) == ("host_oom", 2, "node-a")
+    assert [(e["rank"], e["signal"]) for e in run["log"]["exits"]] == [(2, 9), (3, 9), (0, 9)]
+    assert [(i["cause"], i["suspect_rank"]) for i in run["incidents"]] == [("host_oom", 2)]
+
+
+def test_a_job_that_slurm_requeued_goes_on_and_why_stays_unknown(capsys, tmp_path):
+    requeue = "slurmstepd: error: *** JOB 7 ON node-a CANCELLED AT {} DUE TO JOB REQUEUE ***"
+    lines = [megatron(n) for n in range(1, 6)] + [requeue.format("2026-01-01T00:00:06")]
+    lines += [megatron(n).replace("00:00:", "00:10:") for n in range(4, 9)]
+
+    run = one_run(capsys, written(tmp_path, "\n".join(lines) + "\n"))
+
+    assert run["log"]["faults"] == []
+    assert run["log"]["requeued"]
+    assert [(a["first_step"], a["last_step"]) for a in run["attempt_list"]] == [(1, 5), (4, 8)]
+    assert [i["cause"] for i in run["incidents"]] == ["unknown"]

@@ -245,6 +245,10 @@ SAID = [
         TasksEnded(node="node-a", tasks=(0, 1, 2, 7), exit_code=-9),
     ),
     (
+        "srun: error: node-a: tasks 3-4: Out Of Memory",
+        TasksEnded(node="node-a", tasks=(3, 4), exit_code=-9, out_of_memory=True),
+    ),
+    (
         "srun: error: node-b: task 1: Segmentation fault (core dumped)",
         TasksEnded(node="node-b", tasks=(1,), exit_code=-11),
     ),
@@ -278,6 +282,8 @@ def test_each_wording_is_understood(line: str, said: Said) -> None:
         "2022-08-09 12:50:19,608 - mmdet - INFO - Epoch [1][1812/1950]	lr: 1.000e-04, loss: 0.7",
         "the rank failed (exitcode: none) local_rank: 0 (pid: 1)",
         "slurmstepd: error: *** JOB 524549 ON node-a CANCELLED AT 2024-10-09T23:25:32 ***",
+        "slurmstepd: error: *** JOB 7 ON node-a CANCELLED AT 2024-10-09T23:25:32 DUE TO JOB "
+        "REQUEUE ***",
         "srun: error: node-a: tasks 0-99999999: Killed",
         "srun: error: node-a: tasks 5-: Killed",
         "srun: error: node-a: tasks 5-6-7: Killed",

@@ -38,6 +38,10 @@ class LauncherNews:
             rank = None if self._table_rank is None else self._table_rank.rank
             self._exited(said.process_id, said.exit_code, rank, now)
         elif isinstance(said, s.TasksEnded):
+            if said.out_of_memory:
+                message = f"Slurm: out of memory on {said.node}"
+                told = Broke(kind="host_oom", message=message, rank=said.tasks[0], node=said.node)
+                self._fault(told, now)
             for task in said.tasks[:1000]:
                 self._exited(-1 - task, said.exit_code, task, now, node=said.node)
         elif isinstance(said, s.Closing):

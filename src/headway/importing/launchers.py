@@ -65,12 +65,14 @@ def _node_failed(line: str) -> Saying | None:
     return Broke(kind="lost_node", message=found[0], node=found[1].rstrip("."))
 
 
-def _cancelled(line: str) -> Saying | None:
-    """Tell a cancel that names no cause; those that do are the launcher grammar's."""
+def _cancelled(line: str) -> tuple[Saying, ...] | None:
+    """Tell a cancel that names no cause of its own; the others are the launcher grammar's."""
     found = _CANCELLED.search(line)
-    if found is None or found[4] is not None:
+    if found is None or lines.parse(line) is not None:
         return None
-    return JobState(state="cancelled", job=found[1])
+    cancelled = JobState(state="cancelled", job=found[1])
+    requeued = found[4] == "JOB REQUEUE"
+    return (cancelled, Requeued(job=found[1])) if requeued else (cancelled,)
 
 
 def _running(line: str) -> Saying | None:

@@ -50,6 +50,7 @@ _SIGNALS = {
     "Bus error": -7,
     "Floating point exception": -8,
     "Killed": -9,
+    "Out Of Memory": -9,
     "Segmentation fault": -11,
     "Terminated": -15,
 }
@@ -87,7 +88,9 @@ def _tasks_ended(found: re.Match[str], line: str) -> Said | None:
     tasks = _tasks(found[2])
     if code is None or not tasks:
         return None
-    return TasksEnded(node=found[1], tasks=tasks, exit_code=code)
+    return TasksEnded(
+        node=found[1], tasks=tasks, exit_code=code, out_of_memory=found[3] == "Out Of Memory"
+    )
 
 
 def _tasks(text: str) -> tuple[int, ...]:
@@ -284,7 +287,7 @@ _GRAMMAR: tuple[tuple[str, re.Pattern[str], Callable[[re.Match[str], str], Said 
         "srun: error:",
         re.compile(
             r"srun: error: ([\w.-]{1,255}): tasks? ([\d,-]{1,1000}): "
-            r"(Exited with exit code (\d{1,9})|[A-Z][a-z ]{1,40})"
+            r"(Exited with exit code (\d{1,9})|Out Of Memory|[A-Z][a-z ]{1,40})"
         ),
         _tasks_ended,
     ),

@@ -35,6 +35,7 @@ class TasksEnded:
     node: str
     tasks: tuple[int, ...]
     exit_code: int
+    out_of_memory: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
