@@ -98,6 +98,8 @@ async def _body(request: Request) -> dict[str, Any]:
     content = await body_of(request, LARGEST_BODY)
     try:
         said = json.loads(content)
+        # half a surrogate, which Python reads, could be told nobody again
+        json.dumps(said, ensure_ascii=False).encode()
     except (ValueError, RecursionError) as error:
         raise BadQuestion(f"the body is no JSON: {error}", "Send a JSON object.") from error
     if not isinstance(said, dict):

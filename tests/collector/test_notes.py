@@ -42,6 +42,16 @@ def test_whatever_there_is_can_be_noted_and_labelled(collector: Running, about: 
     assert collector.client.notes(about=about, subject=subject) == again["notes"][::-1]
 
 
+def test_half_a_surrogate_is_refused_and_hides_no_other_note(collector: Running) -> None:
+    collector.client.note("run", "llama-1", "Ada", "x")
+    said = rb'{"about": "run", "subject": "llama-1", "author": "Ada", "text": "y \ud800"}'
+    answer = collector.http.post(
+        "/api/v1/notes", content=said, headers={"Content-Type": "application/json"}
+    )
+    assert (answer.status_code, "no JSON" in answer.text) == (400, True)
+    assert [one["text"] for one in collector.client.notes()] == ["x"]
+
+
 def test_a_run_may_be_given_by_its_name(collector: Running) -> None:
     assert collector.client.note("run", "llama", "Ada", "x")["notes"][0]["subject"] == "llama-1"
 
