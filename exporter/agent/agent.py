@@ -134,10 +134,11 @@ class Agent:
             self._metrics.counts.forget(name)
         for name in sorted(folders.keys() - self._tails.keys()):
             self._tails[name] = Tail(folders[name], self._positions.get(name))
-        self._release([tail for tail in self._tails.values() if tail.is_finished and tail.is_rank])
         for tail in self._tails.values():
             self._watch(tail)
             self._look(tail)
+        # after the look, which tells the end where the parent died before it could
+        self._release([tail for tail in self._tails.values() if tail.is_finished and tail.is_rank])
         self._metrics.add(WATCHER_FAILURES, self._watchers.poll())
         self._compare_clocks()
         self._witness.forget_all_but({tail.run for tail in self._tails.values() if tail.is_rank})

@@ -13,6 +13,7 @@ import pytest
 from headway.events import Dropped, Envelope, Heartbeat, RankExited, Steps
 from headway.exporter.agent import agent as agent_module
 from headway.exporter.agent.agent import Agent
+from headway.exporter.ends import Parent, leave_to_parent
 from headway.exporter.node.metrics import DAMAGED, FAILURES, REFUSED, SHIPPED, NodeMetrics
 from headway.exporter.spooling.layout import BLOCK, HEADER, Position, Slot
 from headway.exporter.spooling.writer import SMALLEST_SEGMENT
@@ -209,6 +210,28 @@ def test_a_death_is_told_once_though_the_collector_was_away_and_the_agent_died(
         agent.export()
         agent.export()
     assert len(events(endpoint, RankExited)) == 1
+
+
+def test_a_death_is_told_by_the_agent_where_the_parent_dies_before_it_could(
+    endpoint: OtlpEndpoint, tmp_path: Path, metrics: NodeMetrics
+) -> None:
+    mark = "a" * 32
+    parent, rank = Parent(tmp_path, mark), Rank(tmp_path, 0)
+    leave_to_parent(rank.folder, mark)
+    rank.steps(7)
+    with started(endpoint, tmp_path, metrics) as agent:
+        agent.export()
+        rank.die()
+        for _ in range(3):
+            agent.watch()
+            agent.export()
+        assert rank.folder.exists(), "the parent is to find it"
+        parent.close()
+        for _ in range(3):
+            agent.watch()
+            agent.export()
+    assert len(events(endpoint, RankExited)) == 1
+    assert not rank.folder.exists()
 
 
 def test_an_orphan_died_at_its_last_activity_as_far_as_anybody_knows(
