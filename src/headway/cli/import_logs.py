@@ -88,6 +88,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Read the logs, print the report, and send the events where that is wanted."""
     from headway.cli.import_report import report_of
     from headway.cli.import_sources import Sources
+    from headway.cli.import_unknown import tells_steps
     from headway.cli.log_files import log_files
     from headway.cli.log_profiles import described
     from headway.importing.formats import rules_for
@@ -113,12 +114,19 @@ def run(arguments: argparse.Namespace) -> int:
     runs = sources.read(name, start)
     bar.end()
     result = {"format": arguments.format, **sources.summary(files)}
+    if not runs and result["formats"].get("huggingface"):
+        raise Refusal(
+            "the lines of Hugging Face's Trainer tell losses, and none tells a step or a time",
+            "name also what it printed to standard error, where its bar counts the steps, or "
+            "trainer_state.json of its newest checkpoint",
+        )
     if not runs:
         raise Refusal(
             f"no line of {counted(result['lines']['total'], 'line')} tells of a training",
             "name its format, or describe its lines in a profile: see docs/importing.md",
         )
-    result["runs"] = [report_of(one) for one in runs]
+    with_steps = tells_steps(result["formats"])
+    result["runs"] = [report_of(one, with_steps=with_steps) for one in runs]
     if arguments.ship:
         result["shipped"] = _ship(runs, settings_of(AgentSettings, arguments), start)
     if arguments.json:

@@ -26,8 +26,9 @@ class ImportedRun:
     log: Mapping[str, Any] | None
 
 
-def report_of(run: ImportedRun) -> dict[str, Any]:
-    """Return the report of a run as JSON values."""
+def report_of(run: ImportedRun, *, with_steps: bool = True) -> dict[str, Any]:
+    """Return the report of a run as JSON values; logs may tell it without any of its steps."""
+    from headway.cli.import_unknown import forget_steps
     from headway.ledger import Timeline
     from headway.report import report
 
@@ -40,6 +41,9 @@ def report_of(run: ImportedRun) -> dict[str, Any]:
         found |= report(timeline.ledger(run.as_of))
         if run.interval is not None and run.interval > 1:
             _widen(found, run.interval)
+        untold = not with_steps or log.get("losses_without_step")
+        if untold and not found["steps"]["executed"]:
+            forget_steps(found)
     if published:
         found["differences"] = [asdict(one) for one in _differences(published, found)]
     return found

@@ -60,7 +60,8 @@ def print_report(report: Mapping[str, Any], file: IO[str] | None = None) -> None
     console.print(_goodputs(report))
     console.print(_ledger(report))
     console.print(_progress(report))
-    console.print(_alternatives(report))
+    if report["alternatives"]:
+        console.print(_alternatives(report))
     print_writing(report["checkpoint_writing"], console)
     for table in (
         _restarts(report),

@@ -413,7 +413,9 @@ class Chronicle:
             course.date(lane, moment)
             lane.traceback = _TRACEBACK_LINES
         elif told.kind == "loss":
-            if lane.block is not None:
+            if lane.block is None:
+                course.findings.losses += 1
+            else:
                 lane.block.loss = float(told.text)
         elif told.kind == "collective":
             rank, _, completed = told.text.split()

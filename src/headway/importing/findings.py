@@ -121,6 +121,8 @@ class Findings:
     jobs: list[dict[str, Any]] = field(default_factory=list)
     alerts: list[int | None] = field(default_factory=list)
     requeued: bool = False
+    losses: int = 0
+    """Losses that were printed with no step to which they belong."""
     steps_after_stop: int = 0
     budget: dict[str, int | None] | None = None
     restart_count: int | None = None
@@ -342,6 +344,7 @@ class Findings:
             "jobs": self.jobs,
             "alerts": self.alerts[:_MOST],
             "requeued": self.requeued,
+            "losses_without_step": self.losses,
             "steps_after_stop": self.steps_after_stop,
             "restart_budget": self.budget,
             "restart_count": self.restart_count,
