@@ -5,10 +5,10 @@ on Fleet. The cookie holds a page and its parameters, and is believed only as fa
 """
 
 from collections.abc import Callable, Collection, Mapping
-from http.cookies import CookieError, SimpleCookie
 from urllib.parse import parse_qsl, quote, unquote, urlencode
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import cookie_parser
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 CALLBACK = "/oauth2callback"
@@ -67,13 +67,8 @@ def wanted(cookies: str, pages: Collection[str]) -> str | None:
 
     None where it names none of the `pages`, so that nobody can be led elsewhere.
     """
-    try:
-        found = SimpleCookie(cookies).get(_COOKIE)
-    except CookieError:
-        return None
-    if found is None:
-        return None
-    page, _, query = unquote(found.value).partition("?")
+    # read as browsers write it: by the standard, one odd cookie beside it would hide it
+    page, _, query = unquote(cookie_parser(cookies).get(_COOKIE, "")).partition("?")
     if page not in pages:
         return None
     parameters = urlencode(parse_qsl(query, keep_blank_values=True), quote_via=quote)

@@ -68,6 +68,11 @@ def test_a_cookie_leads_to_no_place_outside_the_pages(cookies: str) -> None:
     assert wanted(cookies, PAGES) is None
 
 
+@pytest.mark.parametrize("odd", ['seen={"a": 1}', "two words", "x=\u00ff", "=", '"'])
+def test_an_odd_cookie_of_another_program_on_this_host_loses_no_page(odd: str) -> None:
+    assert wanted(f"{odd}; headway_wanted=run%3Frun%3Da", PAGES) == "run?run=a"
+
+
 def test_parameters_of_a_forged_cookie_stay_parameters() -> None:
     forged = "headway_wanted=run%3Frun%3Da%0D%0ASet-Cookie%3A%20b%3D1"
 
