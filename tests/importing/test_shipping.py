@@ -1,5 +1,7 @@
 """An imported run in the collector: the same ledger, and nothing twice."""
 
+import gzip
+
 import pytest
 
 from collector_process import collector_process
@@ -21,9 +23,14 @@ def test_an_import_gives_the_collector_the_same_ledger_and_nothing_twice(capsys,
         assert grown["shipped"]["refused"] == 0
         for _ in range(2):
             local = one_run(capsys, CORE, more=more)
+        other = tmp_path / "other-name.log.gz"
+        other.write_bytes(gzip.compress(CORE.read_bytes()))
+        packed = imported(capsys, other, more=more[:3])
         with CollectorClient(ClientSettings(endpoint=collector.address)) as client:
             stored = client.report("core")
+            runs = [one["run"] for one in client.runs()]
 
+    assert packed["shipped"]["runs"] == runs == ["core"]
     assert stored["steps"]["executed"] == local["steps"]["executed"] == 260
     assert stored["steps"]["rework"] == 0
     for name in ("checkpoint_save", "evaluation"):

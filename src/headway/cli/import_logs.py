@@ -2,9 +2,10 @@
 
 import argparse
 import json
+import re
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,11 +18,11 @@ from headway.settings import AgentSettings
 from headway.wording import counted
 
 if TYPE_CHECKING:
-    from headway.cli.import_report import ImportedRun
     from headway.cli.log_files import LogFile
 
 _USED = ("endpoint", "token", "ca_file", "batch")
 _PACKED = (".gz", ".xz", ".zst", ".bz2")
+_ROTATED = re.compile(r"(\.(?:log|txt|out|err))[.-](?:\d{1,3}|\d{8})$")
 _SUFFIXES = (*_PACKED, ".log", ".txt", ".out", ".err", ".jsonl", ".json", ".csv")
 
 
@@ -90,6 +91,7 @@ def run(arguments: argparse.Namespace) -> int:
     from headway.cli.import_sources import Sources
     from headway.cli.import_unknown import tells_steps
     from headway.cli.log_files import log_files
+    from headway.cli.log_parts import parts
     from headway.cli.log_profiles import described
     from headway.importing.formats import rules_for
 
@@ -102,6 +104,7 @@ def run(arguments: argparse.Namespace) -> int:
             f"there is no text in what was named: {files[0].path} ({files[0].skipped})",
             "name the text that a training or a launcher printed",
         )
+    readable = parts(readable, zone, year)
     name = arguments.run_name or _run_name(readable[0].path)
     if not name.strip():
         raise Refusal("the name of the run is empty", "give one with --run")
@@ -110,7 +113,15 @@ def run(arguments: argparse.Namespace) -> int:
         formats, interval = rules_for(arguments.format), None
     else:
         formats, interval = described(arguments.profile, zone)
-    sources = Sources(readable, formats, zone=zone, year=year, over=bar.over, interval=interval)
+    sources = Sources(
+        readable,
+        formats,
+        zone=zone,
+        year=year,
+        over=bar.over,
+        interval=interval,
+        growing=arguments.ship,
+    )
     runs = sources.read(name, start)
     bar.end()
     result = {"format": arguments.format, **sources.summary(files)}
@@ -128,7 +139,14 @@ def run(arguments: argparse.Namespace) -> int:
     with_steps = tells_steps(result["formats"])
     result["runs"] = [report_of(one, with_steps=with_steps) for one in runs]
     if arguments.ship:
-        result["shipped"] = _ship(runs, settings_of(AgentSettings, arguments), start)
+        from headway.cli.import_shipping import ship
+
+        result["shipped"] = ship(
+            runs,
+            settings_of(AgentSettings, arguments),
+            dated=start is not None,
+            named=arguments.run_name is not None,
+        )
     if arguments.json:
         print(json.dumps(result, sort_keys=True, allow_nan=False))
     else:
@@ -150,41 +168,12 @@ def _start(given: str | None) -> int | None:
 def _run_name(path: Path) -> str:
     name = path.name
     while True:
-        shorter = name
+        shorter = _ROTATED.sub(r"\1", name)
         for suffix in _SUFFIXES:
             shorter = shorter.removesuffix(suffix)
         if shorter in (name, ""):
             return name
         name = shorter
-
-
-def _ship(
-    runs: "Sequence[ImportedRun]", settings: AgentSettings, start: int | None
-) -> Mapping[str, int]:
-    from headway.exporter.shipping import REFUSED_FOLDER, NotTakenError, Shipment, Shipper
-
-    for one in runs:
-        if not one.timed and start is None:
-            raise Refusal(
-                f"the log of run {one.run} has no time stamp, so that it is unknown when it was",
-                "say when it began: --start 2026-11-29T08:00:00Z",
-            )
-    shipper = Shipper(
-        endpoint=settings.endpoint,
-        token=settings.token,
-        refused=Path(REFUSED_FOLDER),
-        ca_file=settings.ca_file,
-    )
-    sent = Shipment()
-    try:
-        for one in runs:
-            for begin in range(0, len(one.envelopes), settings.batch):
-                sent += shipper.ship(one.envelopes[begin : begin + settings.batch])
-    except NotTakenError as error:
-        raise Refusal(str(error), "then run this import again; nothing is counted twice") from error
-    finally:
-        shipper.close()
-    return {"acknowledged": sent.acknowledged, "refused": sent.refused}
 
 
 class _Bar:

@@ -14,12 +14,13 @@ if TYPE_CHECKING:
 class ImportedRun:
     """A run out of files; `log` is what its lines told in their own numbers.
 
-    `interval` is for how many steps one line of progress stands; a run that is not `timed` has no
-    time of day, only durations.
+    `lasting` are the events that stay true when the log grows, `interval` is for how many steps
+    one line of progress stands; a run that is not `timed` has no time of day, only durations.
     """
 
     run: str
     envelopes: Sequence[Envelope]
+    lasting: Sequence[Envelope]
     as_of: int
     timed: bool
     interval: int | None

@@ -33,8 +33,11 @@ class Sources:
         year: int | None,
         over: Callable[[LogFile], Iterator[str]],
         interval: int | None = None,
+        growing: bool = False,
     ) -> None:
+        """Begin; of files that are `growing` a last line without its end is left out."""
         self._files = files
+        self._growing = growing
         self._formats = formats
         self._zone = zone
         self._year = year
@@ -56,14 +59,20 @@ class Sources:
                 self._events(one)
                 continue
             clock = Stamps(zone=self._zone, year=self._year, latest=one.changed)
-            clock.read(head)  # the first year that it names helps stamps that name none
+            first = clock.read(head)  # the first year that it names helps stamps that name none
             self._clocks.append(clock)
             told = self._document(one, head, clock)
             if told is not None:
                 sources.append(iter(told))
                 continue
             stream = Stream(
-                self._over(one), self._formats, clock, one.rank, alone=len(self._files) == 1
+                self._over(one),
+                self._formats,
+                clock,
+                one.rank,
+                alone=len(self._files) == 1,
+                growing=self._growing,
+                since=0 if first is None else first.time,
             )
             self._readers[str(one.path)] = stream.reader
             sources.append(stream)
@@ -75,6 +84,7 @@ class Sources:
             ImportedRun(
                 run=one.run,
                 envelopes=one.course.journal.envelopes,
+                lasting=one.lasting(),
                 as_of=one.course.journal.last or 0,
                 timed=one.timed,
                 interval=one.course.interval,
@@ -87,6 +97,7 @@ class Sources:
             ImportedRun(
                 run=name,
                 envelopes=envelopes,
+                lasting=envelopes,
                 as_of=max(one.anchor + one.monotonic for one in envelopes),
                 timed=True,
                 interval=None,

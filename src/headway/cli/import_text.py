@@ -41,7 +41,15 @@ def print_import(found: Mapping[str, Any]) -> None:
     if len(found["runs"]) > 1:
         print(f"{len(found['runs'])} runs: a training began again from step 1 after one was over")
     if "shipped" in found:
-        print(f"the collector has {counted(found['shipped']['acknowledged'], 'record')} of it")
+        shipped = found["shipped"]
+        print(f"the collector has {counted(shipped['acknowledged'], 'record')} of it")
+        if shipped["waiting"]:
+            print(
+                f"{counted(shipped['waiting'], 'record')} wait for more of the log: its last lines "
+                "may still turn out to mean something else"
+            )
+        for name in shipped["runs"]:
+            print(f"see: headway report {name}")
 
 
 def _figure(value: float | None) -> str:

@@ -12,12 +12,14 @@ from typing import Any
 from headway.events import (
     Allocation,
     AttemptEnded,
+    Envelope,
     Fault,
     Heartbeat,
     RankExited,
     RestartPhase,
     RunConfigured,
     RunEnded,
+    StepsSummary,
     StopAnnounced,
 )
 from headway.importing.blocks import LONGEST
@@ -58,13 +60,16 @@ _TRACEBACK_LINES = 400
 _MOST_FAULTS = 32
 _OF_NODE = ("lost_node", "storage")
 _HANG_PULSES = 2
+_TOO_FEW = (1, 2)
+"""Lines of progress from which it cannot be seen for how many steps each of them stands."""
 
 
 class Chronicle:
     """One run as its log tells it."""
 
     def __init__(self, run: str, scope: str = "") -> None:
-        """Begin; `scope` tells the attempts of this log apart from those of others of the run."""
+        """Begin; `scope` tells the attempts of a log apart that is recorded while it is written."""
+        self._live = bool(scope)
         self.course = Course(run, scope)
         self._saves = Saves(self.course)
         self._launcher = LauncherNews(self.course)
@@ -72,6 +77,10 @@ class Chronicle:
         """When a watcher said that the job runs, since the last progress."""
         self._wait: tuple[int, int] | None = None
         self._timed = False
+        self._placed = True
+        """Whether all times are certain, not only where an open phase cannot have begun later."""
+        self._loose: Sequence[str] = ()
+        """Attempts that more of the log may tell to be others."""
 
     @property
     def run(self) -> str:
@@ -82,6 +91,20 @@ class Chronicle:
     def timed(self) -> bool:
         """Whether any stamp dates the log."""
         return self._timed
+
+    def lasting(self) -> Sequence[Envelope]:
+        """Return the events that stay true when the log grows, once it was read."""
+        course = self.course
+        if not self._placed:
+            return []
+        lines = course.findings.step_lines - course.findings.progress_lines
+        counted = course.interval is not None or lines not in _TOO_FEW
+        return [
+            one
+            for one in course.journal.envelopes
+            if one.attempt not in self._loose
+            and (counted or not isinstance(one.event, StepsSummary))
+        ]
 
     def starts_anew(self, saying: Saying) -> bool:
         """Whether what is said belongs to another run: one from step 1 after this one is over."""
@@ -105,6 +128,12 @@ class Chronicle:
 
     def take(self, saying: Saying, moment: Moment | None, rank: int | None, text: str) -> None:
         """Take what a line says; `text` is the line."""
+        self._hear(saying, moment, rank, text)
+        attempts = self.course.attempts
+        if attempts and attempts[-1].line is None and (moment or type(saying) is StepLine):
+            attempts[-1].line = text or repr((saying, moment))
+
+    def _hear(self, saying: Saying, moment: Moment | None, rank: int | None, text: str) -> None:
         course = self.course
         if type(saying) is StepLine:
             lane = course.lane(rank)
@@ -462,6 +491,7 @@ class Chronicle:
         lanes: Sequence[Lane] = list(course.lanes.values())
         if course.journal.shift is None and lanes and course.held is not None:
             course.anchor(lanes[0], course.held.time)
+            self._placed = False
         now = course.now
         self.hang()
         attempt = course.attempts[-1] if course.attempts else None
@@ -494,6 +524,8 @@ class Chronicle:
             course.journal.date(start or 0)
         elif relative and start is not None:
             course.journal.move(start)
+        if not self._live:
+            self._loose = course.journal.identify([one.line for one in course.attempts])
 
 
 def _with_rank(told: Broke, rank: int | None) -> Broke:

@@ -44,6 +44,8 @@ class Attempt:
     """Ranks that somebody else's lines name."""
     since: int | None = None
     """The time of its first line that has one."""
+    line: str | None = None
+    """Its first line that has a stamp or tells of a step."""
 
 
 class Course:

@@ -1,26 +1,18 @@
 """Events of one imported run as envelopes, also before it is known when they happened.
 
 Lines without a stamp are laid end to end by the durations that they print; the first stamp dates
-all that came before it. A producer stands for one rank of the run and counts its records, steps by
-one each, so that importing the same log again, or more of it, adds nothing twice.
+all that came before it. Who recorded the events is said at the end, by `identity`.
 """
 
-import hashlib
-import json
-from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from headway.events import Envelope, Event
+from headway.importing.identity import digest, identified
 
-_PRODUCER_DIGITS = 32
 _ATTEMPT_DIGITS = 16
 _LATEST = 2**62
 """Times after the year 2116 are no log's."""
-
-
-def digest(*parts: object, digits: int = _PRODUCER_DIGITS) -> str:
-    """Return hexadecimal digits that stand for some values."""
-    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:digits]
 
 
 @dataclass(slots=True)
@@ -44,7 +36,6 @@ class Journal:
         self.shift: int | None = None
         """What was added to the times of the lines before the first stamp; None before it."""
         self._early: list[_Row] = []
-        self._sequence: dict[int | None, int] = defaultdict(int)
         self.first: int | None = None
         self.last: int | None = None
 
@@ -73,6 +64,15 @@ class Journal:
             row.time += shift
             self._write(row)
 
+    def identify(self, keys: Sequence[str | None]) -> Sequence[str]:
+        """Say who recorded the events, now that the log is over: `keys` mark the attempts.
+
+        Returns the attempts that more of the log may still tell to be others.
+        """
+        attempts = {self.attempt_id(number): number for number in range(len(keys))}
+        self.envelopes, loose = identified(self.run, self.envelopes, attempts, keys)
+        return loose
+
     def move(self, by: int) -> None:
         """Move all that was dated."""
         self.envelopes = [
@@ -82,21 +82,19 @@ class Journal:
         self.last = None if self.last is None else self.last + by
 
     def attempt_id(self, number: int) -> str:
-        """Return the identity of an attempt by its number in the log."""
+        """Return what stands for an attempt while the log is read, by its number."""
         return digest(self.run, self._scope, number, digits=_ATTEMPT_DIGITS)
 
     def _write(self, row: _Row) -> None:
         time = min(max(row.time, 0), _LATEST)
-        sequence = self._sequence[row.rank]
-        self._sequence[row.rank] = sequence + row.count
         self.first = time if self.first is None else min(self.first, time)
         self.last = time if self.last is None else max(self.last, time)
         self.envelopes.append(
             Envelope(
-                producer=digest("log", self.run, row.rank),
+                producer="",
                 anchor=0,
-                first_sequence=sequence,
-                last_sequence=sequence + row.count - 1,
+                first_sequence=0,
+                last_sequence=row.count - 1,
                 run=self.run,
                 attempt=None if row.attempt is None else self.attempt_id(row.attempt),
                 rank=row.rank,

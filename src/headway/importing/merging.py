@@ -1,7 +1,7 @@
 """The lines of several files of one run in the order of time.
 
-A file's lines keep their order. What no stamp dates yet comes before everything else of its file's
-place: files without any stamp follow each other as they are given.
+A file's lines keep their order. What no stamp dates yet comes where its file's first stamp stands:
+files without any stamp come first and follow each other as they are given.
 """
 
 import heapq
@@ -36,20 +36,27 @@ class Stream:
         rank: int | None = None,
         *,
         alone: bool = False,
+        growing: bool = False,
+        since: int = 0,
     ) -> None:
         """Read `pieces` of text; `rank` is the file's, for lines that name none.
 
-        A file that is `alone` need not be merged with others line by line.
+        A file that is `alone` need not be merged with others line by line; of one that is
+        `growing` a last line without its end is left for the next time.
+        Lines before its first stamp have their place at `since`.
         """
         self._pieces = pieces
         self._rank = rank
+        self._growing = growing
         self._found: deque[Told] = deque()
-        self._time = 0
+        self._time = since
+        self._dated = False
         self.reader = LineReader(formats, stamps, self._take, in_runs=alone)
 
     def _take(self, saying: Saying, moment: Moment | None, rank: int | None, text: str) -> None:
         if moment is not None:
-            self._time = max(self._time, moment.time)
+            self._time = max(self._time, moment.time) if self._dated else moment.time
+            self._dated = True
         rank = self._rank if rank is None else rank
         self._found.append(Told(self._time, saying, moment, rank, text))
 
@@ -59,6 +66,8 @@ class Stream:
             self.reader.feed(piece)
             while self._found:
                 yield self._found.popleft()
+        if self._growing:
+            self.reader.leave()
         self.reader.feed("", final=True)
         while self._found:
             yield self._found.popleft()

@@ -83,6 +83,13 @@ class LineReader:
                 self._rest = self._rest[:LONGEST]
         self._chunk(text)
 
+    def leave(self) -> None:
+        """Leave out a last line without its end: somebody may still be writing it."""
+        if self._rest:
+            self._rest = ""
+            self.lines += 1
+            self.suspicious["last line without its end"] += 1
+
     def _chunk(self, text: str) -> None:
         if "\x1b" in text:
             text = _ANSI.sub("", text)
