@@ -17,6 +17,11 @@ BANNERS = {
     "launcher": "IN-JOB RESTART #{} (ft_launcher respawn)",
     "baseline": "CONTAINER RESTART #{} (Kubernetes)",
 }
+WATCHDOG = (
+    "Watchdog caught collective operation timeout: WorkNCCL(SeqNum=9, OpType=ALLREDUCE, NumelIn=1, "
+    "NumelOut=1, Timeout(ms)=60000) ran for {} milliseconds before timing out."
+)
+"""What ranks print that wait for one that is gone or hangs."""
 NAMES = {
     "in-process": "in-process",
     "launcher": "in-job (ft_launcher)",
@@ -88,12 +93,15 @@ class _Writer:
                         end = time - duration + duration * (step - first + 1) // count
                         self._say(end, f"Step {step}, Loss: 2.5000, Wall: 1s, Restarts: 0")
                 self._highest = first + count - 1
-            case e.Fault(message="fault"):
+            case e.Fault(message="fault" | "hang", kind=kind, ran_for=ran_for):
                 self._faults += 1
-                self._fault = time
+                self._fault = time - (ran_for or 0)
                 self._wasted += self._highest % 500
-                words = f"INJECTING FAULT at step {self._highest}! type=exception, fault "
-                self._say(time, f"{words}#{self._faults}", rank or 0)
+                words = f"INJECTING FAULT at step {self._highest}! type={kind}, fault "
+                self._say(self._fault, f"{words}#{self._faults}", rank or 0)
+                if ran_for is not None and self._mode == "launcher":
+                    waited = f"Waited {ran_for / SECOND:.2f} seconds."
+                    self._say(time, f"Did not get subsequent heartbeat. {waited}", rank or 0)
             case e.Fault() if rank == 0:
                 # a restart that fails again had come to its loop, or it would have no record
                 self._recovered(time, self._durable)
@@ -103,6 +111,9 @@ class _Writer:
                 self._saved += duration
                 self._durable = self._highest
                 self._say(time, f"Checkpoint saved in {duration / SECOND:.3f}s")
+            case e.RestartPhase(layer="scheduler", phase="stop_workers", state="began"):
+                if self._entered < self._fault < time:
+                    self._say(time, WATCHDOG.format((time - self._fault) // 10**6))
             case e.RestartPhase(layer="launcher", phase=phase, state="began"):
                 words = {
                     "stop_workers": "Stopping workers... Timeout = 30 sec.",

@@ -1,6 +1,7 @@
 """The published NVRx benchmark's three runs, rebuilt in its own log format, come back."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -54,6 +55,35 @@ def test_of_containers_the_log_tells_all_but_the_seconds_in_which_they_end(capsy
     assert run["steps"]["rework"] == 724
     assert run["attempts"] == 16
     assert run["state"] == "completed"
+
+
+def with_the_hang(mode, attempts, attempt):
+    """The third fault of the published runs under a launcher and in containers was a hang."""
+    plan = benchmark(mode, attempts, attempt * SECOND, 60 * SECOND)
+    hang = replace(plan.troubles[0], label="hang", cause="hang", symptom="hang")
+    strikes = [replace(s, trouble="hang") if s.after_step == 574 else s for s in plan.strikes]
+    return replace(plan, troubles=(*plan.troubles, hang), strikes=tuple(strikes))
+
+
+@pytest.mark.parametrize(
+    ("mode", "attempts", "attempt", "unseen"), [("launcher", 1, 17, 0), ("baseline", 3, 270, 75)]
+)
+def test_the_hang_of_the_published_schedule_is_a_stall_until_somebody_notices(
+    capsys, tmp_path, mode, attempts, attempt, unseen
+):
+    made = simulate(with_the_hang(mode, attempts, attempt))
+    text, _ = benchmark_log(made, mode)
+
+    run = one_run(capsys, written(tmp_path, text))
+
+    true = {name: time / SECOND for name, time in made.truth.categories.items() if time}
+    assert true["stalled"] == 5 * 60
+    if unseen:
+        true["restart"] -= unseen
+        true["down"] += unseen
+    assert spent(run) == pytest.approx(true, abs=0.02)
+    assert run["steps"]["rework"] == 724
+    assert [one["cause"] for one in run["incidents"]][2] == "hang"
 
 
 def test_its_own_figures_stand_beside_ours_with_the_reason(capsys, tmp_path):
