@@ -54,14 +54,17 @@ def test_packed_logs_are_read_like_plain_ones(capsys, tmp_path, kind):
 
 def test_of_a_packed_file_without_its_end_what_is_there_counts(capsys, tmp_path):
     path = tmp_path / "torn.log.gz"
-    text = CORE.read_bytes() * 20
-    path.write_bytes(gzip.compress(text)[:-50])
+    whole = gzip.compress(CORE.read_bytes())
+    path.write_bytes(gzip.compress(CORE.read_bytes() * 20)[:-50])
 
     found = imported(capsys, path)
 
     assert found["files"][0]["torn"] is not None
     assert found["lines"]["suspicious"]["packed file without its end"] == 1
     assert found["runs"][0]["steps"]["highest"] == 260
+    for short in (whole[:-8], whole + b"what is no gzip"):
+        path.write_bytes(short)
+        assert one_run(capsys, path)["steps"]["highest"] == 260
 
 
 @pytest.mark.slow
@@ -94,7 +97,9 @@ def test_empty_missing_and_meaningless_files_are_refused(capsys, tmp_path):
         assert capsys.readouterr().err.startswith("headway: ")
 
 
-@pytest.mark.parametrize("encoding", ["utf-16", "utf-8-sig", "latin-1"])
+@pytest.mark.parametrize(
+    "encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-8-sig", "latin-1"]
+)
 def test_other_encodings_are_read(capsys, tmp_path, encoding):
     path = tmp_path / "train.log"
     path.write_bytes(("Größe\n" + CORE.read_text()).encode(encoding))

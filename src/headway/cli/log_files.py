@@ -28,7 +28,13 @@ _PACKINGS = {
     b"\x28\xb5\x2f\xfd": "zstd",
     b"BZh": "bzip2",
 }
-_WIDE = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16", codecs.BOM_UTF8: "utf-8-sig"}
+_WIDE = {
+    codecs.BOM_UTF32_LE: "utf-32",  # begins like UTF-16's
+    codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+    codecs.BOM_UTF8: "utf-8-sig",
+}
 _BINARY_SHARE = 0.05
 _LONG_LINE = 2000
 _RANK = re.compile(
@@ -150,16 +156,44 @@ def _looked_at(path: Path) -> LogFile:
         return found
     with path.open("rb") as raw:
         try:
-            begin = _opened(raw, found.packing).read(_HEAD)
+            begin = _begin_of(_opened(raw, found.packing))
         except _BROKEN as error:
             found.skipped = f"cannot be unpacked: {error or type(error).__name__}"
             return found
-    wide = next((name for mark, name in _WIDE.items() if begin.startswith(mark)), None)
+    wide = _wide(begin)
     if wide is not None:
         found.encoding = wide
     elif _is_binary(begin):
         found.skipped = "no text"
     return found
+
+
+def _begin_of(plain: IO[bytes]) -> bytes:
+    """Return the first bytes, also of a packed file that breaks off within them."""
+    begin = b""
+    while len(begin) < _HEAD:
+        try:
+            chunk = cast(io.BufferedReader, plain).read1(_HEAD - len(begin))
+        except _BROKEN:
+            if begin:
+                break
+            raise
+        if not chunk:
+            break
+        begin += chunk
+    return begin
+
+
+def _wide(begin: bytes) -> str | None:
+    """Return the encoding that a mark tells, or that every second byte is a zero."""
+    for mark, name in _WIDE.items():
+        if begin.startswith(mark):
+            return name
+    even, odd = begin[::2], begin[1::2]
+    for low, high, name in ((even, odd, "utf-16-le"), (odd, even, "utf-16-be")):
+        if 2 * high.count(0) > len(high) and 20 * low.count(0) < len(low) and not _is_binary(low):
+            return name
+    return None
 
 
 def _is_binary(begin: bytes) -> bool:
