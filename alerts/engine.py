@@ -218,7 +218,10 @@ class Engine:
             for group in self._groups().values():
                 if group.key == key:
                     taken = acknowledged(group, by, self._clock())
-                    self._book.change_group(key, as_row(taken))
+                    if self._remembered is None:
+                        self._book.change_group(key, as_row(taken))
+                    else:  # written down with the rest once that can be
+                        self._remembered = {**self._remembered, group.identity: taken}
                     return taken
         return None
 
