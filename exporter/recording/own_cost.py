@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from headway.events import Event, RecorderCost
 from headway.exporter.recording.complaints import harmless
+from headway.exporter.recording.observers import ObservedStepTimer
 from headway.exporter.recording.step_timer import StepTimer
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ class OwnCost:
     @harmless
     def tell(self, leaving: int) -> None:
         """Record a measured step, which took `leaving` ns at its end; the next is not measured."""
-        if type(self._timer) is MeasuredStepTimer:  # else somebody began to observe meanwhile
+        if not isinstance(self._timer, ObservedStepTimer):  # somebody may observe since then
             self._timer.__class__ = StepTimer
         self._recorder.emit(RecorderCost(step=self.entering + leaving))
 
