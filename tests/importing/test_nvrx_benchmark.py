@@ -36,7 +36,7 @@ def test_the_ledger_of_a_rebuilt_run_is_the_true_one(
     true = {name: time / SECOND for name, time in made.truth.categories.items()}
     assert spent(run) == pytest.approx(true, abs=0.005)  # lines are stamped to the millisecond
     assert run["steps"]["rework"] == 724
-    assert [one["rollback_steps_range"][0] for one in run["incidents"]] == [62, 239, 74, 320, 29]
+    assert [one["rollback_steps"] for one in run["incidents"]] == [62, 239, 74, 320, 29]
     assert run["attempts"] == 1 + 5 * attempts
     assert run["state"] == "completed"
 
@@ -131,7 +131,6 @@ def test_of_each_run_the_report_says_which_figures_differ(
     assert main(["import", "auto", str(log)]) == 0  # the log prints most of them itself
     text = " ".join(capsys.readouterr().out.split())
     assert f"wasted_steps: {results['wasted_steps']:.1f} published, 724.0 here" in text
-    assert "62 to 72" in text  # steps rolled back, of a log with a line for ten of them
     assert text.count("where a restart without a new fault counts") == 1
 
 

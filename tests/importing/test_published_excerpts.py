@@ -9,6 +9,7 @@ from datetime import datetime
 
 import pytest
 
+from headway.cli import main
 from imported import LOGS, SECOND, expected, imported, one_run, spent, utc
 
 GOODPUT = LOGS.parent / "goodput"
@@ -309,6 +310,8 @@ def test_an_event_log_gives_its_loads_saves_and_a_rollback_that_is_a_range(capsy
     (rollback,) = run["rollbacks"]
     assert rollback["steps"] is None  # never 0 as a fact
     assert rollback["steps_range"] == wanted["rollback_steps"]["range"]
+    assert main(["import", "auto", str(GOODPUT / "goodput_event_log.jsonl")]) == 0
+    assert "{:,} to {:,}".format(*rollback["steps_range"]) in capsys.readouterr().out
 
 
 def test_a_worked_example_has_its_published_parts(capsys):

@@ -84,13 +84,17 @@ def _ours(found: Mapping[str, Any]) -> "Ours":
 def _widen(found: dict[str, Any], interval: int) -> None:
     """Tell rollbacks as the ranges that they are where a line stands for several steps.
 
-    Up to so many steps may have been completed after the last line and were lost, too.
+    Up to so many steps may have been completed after the last line and were lost, too, unless a
+    line says after which step the attempt broke.
     """
-    for item, key in [
-        *((one, "steps") for one in found["rollbacks"]),
-        *((one, "rollback_steps") for one in found["incidents"]),
+    told = {one["attempt"] for one in found["log"].get("attempts", ()) if one["last_step_told"]}
+    exact = {one["attempt"] for one in found["attempt_list"] if one["number"] in told}
+    certain = {one["incident"] for one in found["incidents"] if exact & {*one["attempt_ids"][:1]}}
+    for item, key, incident in [
+        *((one, "steps", one["incident"]) for one in found["rollbacks"]),
+        *((one, "rollback_steps", one["incident"]) for one in found["incidents"]),
     ]:
         least = item[key]
-        if least is not None:
+        if least is not None and incident not in certain:
             item[f"{key}_range"] = [least, least + interval]
             item[key] = None

@@ -351,6 +351,7 @@ class Chronicle:
         if told.completed is not None:
             complete(course, lane, told.completed, moment)
             course.flush(lane)
+            course.attempt.findings.end_told = True
         now = course.date(lane, moment, before=told.ran_for or 0)
         rank = told.rank if told.rank is not None else rank
         if told.collective is not None and rank is not None:

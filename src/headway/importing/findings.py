@@ -57,6 +57,8 @@ class AttemptFindings:
     step_time: int = 0
     untimed_steps: int = 0
     restarts: int | None = None
+    end_told: bool = False
+    """Whether a line says after which step it broke, whatever the interval of progress is."""
 
     def values(self) -> dict[str, Any]:
         """Return it as JSON values."""
@@ -64,6 +66,7 @@ class AttemptFindings:
             "attempt": self.number,
             "first_step": self.first_step,
             "last_step": self.last_step,
+            "last_step_told": self.end_told,
             "step_time_s": None if self.untimed_steps else self.step_time / SECOND,
             "restart_count": self.restarts,
         }
