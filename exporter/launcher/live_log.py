@@ -14,9 +14,9 @@ import uuid
 from collections.abc import Sequence
 from pathlib import Path
 
-from headway.events import Dropped, Envelope, RankExited, StepsSummary
+from headway.events import Dropped, Envelope, Event, RankExited, StepsSummary
 from headway.exporter.identity import boot_id, clock_anchor, launch, node, run_id
-from headway.exporter.spooling.layout import Producer
+from headway.exporter.spooling.layout import Producer, Slot
 from headway.exporter.spooling.writer import SpoolWriter
 from headway.importing.log import LogImport
 from headway.importing.reader import LineReader
@@ -104,6 +104,8 @@ class LiveLog:
         for chronicle in self._log.chronicles:
             for lane in chronicle.course.lanes.values():
                 chronicle.course.flush(lane)
+            if chronicle.course.attempts:
+                chronicle.configure()
             self._write(chronicle.course.journal.envelopes, chronicle.run)
         if over:
             for writer in self._writers.values():
@@ -135,6 +137,8 @@ class LiveLog:
     def _record(self, envelope: Envelope, run: str) -> None:
         writer = self._writer(run, envelope.rank)
         event, monotonic = envelope.event, envelope.wall - self._anchor
+        if envelope.attempt is not None:
+            _show(writer, envelope.attempt, monotonic, event)
         if not isinstance(event, StepsSummary):
             writer.event(event, envelope.attempt, envelope.rank, monotonic, envelope.wall)
             return
@@ -162,3 +166,11 @@ class LiveLog:
             )
             known = self._writers[run, rank] = SpoolWriter(self._folder, producer, _LIMIT)
         return known
+
+
+def _show(writer: SpoolWriter, attempt: str, monotonic: int, event: Event) -> None:
+    """Show the agent where a rank stands, so that it can say of a silent one what it is doing."""
+    writer.slots[Slot.ATTEMPT] = (int(attempt, 16) + 2**63) % 2**64 - 2**63
+    writer.slots[Slot.ACTIVITY] = max(writer.slots[Slot.ACTIVITY], monotonic)
+    if isinstance(event, StepsSummary):
+        writer.slots[Slot.LAST_STEP] = event.first_step + event.num_steps - 1

@@ -2,11 +2,13 @@
 
 import subprocess
 import sys
+import time
 
 import pytest
 
 from headway.events import RankExited
 from headway.exporter.launcher.live_log import LiveLog
+from headway.exporter.spooling.reader import SpoolReader, spools
 from headway.importing.formats import rules_for
 from headway.ledger import ledger
 from launched import headway_run, of, spooled, surroundings
@@ -34,11 +36,15 @@ sys.exit(3)
 """
 
 
-def under(spool, *options):
-    words = headway_run(spool, [sys.executable, "-c", TRAINING])
+def words_of(spool, options, training):
+    words = headway_run(spool, [sys.executable, "-c", training])
     place = words.index("--")
+    return [*words[:place], *options, *words[place:]]
+
+
+def under(spool, *options):
     return subprocess.run(
-        [*words[:place], *options, *words[place:]],
+        words_of(spool, options, TRAINING),
         env=surroundings(HEADWAY_RUN_ID="untouched"),
         capture_output=True,
         timeout=120,
@@ -61,6 +67,37 @@ def test_an_untouched_training_has_the_ledger_that_its_output_tells(tmp_path):
     # lines count when they arrive, whatever their stamps say
     assert book.start > 1_700_000_000 * 10**9
     assert [one.exit_code for one in of(envelopes, RankExited)] == [3]
+
+
+@pytest.mark.slow
+def test_the_ledger_of_an_untouched_training_grows_while_it_runs(tmp_path):
+    training = TRAINING.replace("    if first == 1:\n", "    if first == 1:\n        input()\n")
+    words = words_of(tmp_path, ["--profile", "megatron"], training)
+    with subprocess.Popen(
+        words,
+        env=surroundings(HEADWAY_RUN_ID="untouched"),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+    ) as process:
+        assert process.stdin is not None
+        deadline = time.monotonic() + 120
+        book = None
+        while book is None or (book.steps.highest, book.steps.target) != (12, 100):
+            assert time.monotonic() < deadline
+            assert process.poll() is None
+            time.sleep(0.1)
+            envelopes = [one for one in spooled(tmp_path) if one.run == "untouched"]
+            if envelopes:
+                book = ledger(envelopes, max(one.anchor + one.monotonic for one in envelopes))
+        # what the agent says of the rank while it waits
+        shown = [SpoolReader(path).status() for path in spools(tmp_path)]
+        process.stdin.write(b"\n")  # only now it goes on
+        process.stdin.close()
+        process.wait(120)
+
+    (attempt,) = {one.attempt for one in envelopes if one.attempt is not None}
+    assert (attempt, 12) in [(one.attempt, one.last_step) for one in shown]
+    assert (book.state, book.newest_durable.step) == ("running", 8)
 
 
 @pytest.mark.slow

@@ -77,6 +77,7 @@ class Chronicle:
         """When a watcher said that the job runs, since the last progress."""
         self._wait: tuple[int, int] | None = None
         self._timed = False
+        self._configuration: RunConfigured | None = None
         self._placed = True
         """Whether all times are certain, not only where an open phase cannot have begun later."""
         self._loose: Sequence[str] = ()
@@ -481,6 +482,29 @@ class Chronicle:
             }
         )
 
+    def configure(self) -> None:
+        """Record how the run is configured, where the lines so far tell more of it than before."""
+        course = self.course
+        if course.target is None and not course.settings:
+            return
+        interval = course.settings.get("checkpoint_interval")
+        settings = {
+            name: value
+            for name, value in course.settings.items()
+            if name not in ("world_size", "target_step", "checkpoint_interval", "log_interval")
+        }
+        told = RunConfigured(
+            target_step=course.target,
+            checkpoint_interval=interval if isinstance(interval, int) else None,
+            world_size=course.world_size,
+            options=settings or None,
+        )
+        if told == self._configuration:
+            return
+        self._configuration = told
+        lanes = course.lanes.values()
+        course.journal.add(min((lane.now for lane in lanes), default=course.now), told)
+
     def finish(self, start: int | None = None, relative: bool = False) -> None:
         """Take the end of the log; `start` in UTC ns dates one that has no stamp at all.
 
@@ -501,23 +525,7 @@ class Chronicle:
             course.emit(lanes[0], end, now)
         self._saves.finish()
         course.findings.log_interval = course.findings.log_interval or course.interval
-        settings = {
-            name: value
-            for name, value in course.settings.items()
-            if name not in ("world_size", "target_step", "checkpoint_interval", "log_interval")
-        }
-        if course.target is not None or course.settings:
-            interval = course.settings.get("checkpoint_interval")
-            first = min((lane.now for lane in lanes), default=now)
-            course.journal.add(
-                first,
-                RunConfigured(
-                    target_step=course.target,
-                    checkpoint_interval=interval if isinstance(interval, int) else None,
-                    world_size=course.world_size,
-                    options=settings or None,
-                ),
-            )
+        self.configure()
         if course.completed_at is not None:
             course.journal.add(now, RunEnded(reason="completed"))
         self._timed = course.journal.shift is not None and not relative
