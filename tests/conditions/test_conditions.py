@@ -318,6 +318,12 @@ def test_waiting_for_machines_after_an_announced_stop_is_nobodys_loss():
     assert told(lost, 9000)["headway_goodput_burn_ratio", "1h"] == pytest.approx(10)
 
 
+def test_a_wait_that_began_more_than_a_day_ago_is_nobodys_loss_either():
+    starts = "77410 attempt B scheduler world=1\n77420 resumed 5399 from=c2\n"
+    found = told(STOPPED + starts + "77420-95500 steps 5400-23479", 95_501)
+    assert ("headway_goodput_burn_ratio", "24h") not in found, "too little of it is left to judge"
+
+
 @pytest.mark.parametrize("recovered", [5300, 5450, None])
 def test_no_wait_lasts_beyond_the_recovery_or_ends_before_it_begins(recovered):
     text = STOPPED + "9000 attempt B launcher world=1\n9100 allocation 0\n9200 allocation 4\n"

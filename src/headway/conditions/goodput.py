@@ -41,9 +41,9 @@ def conditions(ledger: Ledger, report: Mapping[str, Any], target: float) -> Iter
 
 
 def _holes(ledger: Ledger, report: Mapping[str, Any]) -> Iterator[tuple[int, int]]:
-    """Yield when the run had been told to stop and had no machines."""
+    """Yield when the run had been told to stop and had no machines, as far as a day back."""
     for one in report["incidents"]:
-        if one["opened"] > ledger.closed_at - DAY:
+        if (one["recovered"] or ledger.closed_at) > ledger.closed_at - DAY:
             yield from waits(ledger, one)
 
 
