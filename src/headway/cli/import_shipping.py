@@ -7,6 +7,7 @@ from typing import Any
 
 from headway.cli.import_report import ImportedRun
 from headway.cli.refusal import Refusal
+from headway.events import StepsSummary
 from headway.exporter.shipping import REFUSED_FOLDER, NotTakenError, Shipment, Shipper, num_records
 from headway.settings import AgentSettings, ClientSettings
 from headway.storage.client import CollectorClient, CollectorError
@@ -59,9 +60,12 @@ def ship(
 
 
 def _known_as(run: ImportedRun, settings: AgentSettings) -> str:
-    """Return the name under which the collector has a log; the run's own where it has not."""
-    first = next((one for one in run.lasting if one.attempt is not None), None)
-    if first is None or run.log is None:
+    """Return the name under which the collector has a log's steps; the run's own if it has not.
+
+    Lines without a stamp may be alike in two logs.
+    """
+    first = next((one for one in run.lasting if isinstance(one.event, StepsSummary)), None)
+    if first is None or run.log is None or not run.timed:
         return run.run
     asked = ClientSettings(
         endpoint=settings.endpoint, token=settings.token, ca_file=settings.ca_file

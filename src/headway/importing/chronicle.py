@@ -96,7 +96,7 @@ class Chronicle:
     def lasting(self) -> Sequence[Envelope]:
         """Return the events that stay true when the log grows, once it was read."""
         course = self.course
-        if not self._placed:
+        if not self._placed or len(self._loose) == len(course.attempts):
             return []
         lines = course.findings.step_lines - course.findings.progress_lines
         counted = course.interval is not None or lines not in _TOO_FEW
@@ -130,9 +130,12 @@ class Chronicle:
     def take(self, saying: Saying, moment: Moment | None, rank: int | None, text: str) -> None:
         """Take what a line says; `text` is the line."""
         self._hear(saying, moment, rank, text)
-        attempts = self.course.attempts
-        if attempts and attempts[-1].line is None and (moment or type(saying) is StepLine):
-            attempts[-1].line = text or repr((saying, moment))
+        if self.course.attempts:
+            marks, step = self.course.attempts[-1].marks, type(saying) is StepLine
+            if marks.line is None and (step or moment is not None):
+                marks.line = text or repr((saying, moment))
+            if marks.step is None and step:
+                marks.step = text or repr(saying)
 
     def _hear(self, saying: Saying, moment: Moment | None, rank: int | None, text: str) -> None:
         course = self.course
@@ -534,7 +537,7 @@ class Chronicle:
         elif relative and start is not None:
             course.journal.move(start)
         if not self._live:
-            self._loose = course.journal.identify([one.line for one in course.attempts])
+            self._loose = course.journal.identify([one.marks for one in course.attempts])
 
 
 def _with_rank(told: Broke, rank: int | None) -> Broke:

@@ -14,6 +14,7 @@ from headway.events import (
     Resumed,
 )
 from headway.importing.findings import AttemptFindings, Findings
+from headway.importing.identity import Marks
 from headway.importing.journal import Journal
 from headway.importing.lanes import Lane, OpenPhase
 from headway.importing.stamps import SECOND, Moment
@@ -44,8 +45,8 @@ class Attempt:
     """Ranks that somebody else's lines name."""
     since: int | None = None
     """The time of its first line that has one."""
-    line: str | None = None
-    """Its first line that has a stamp or tells of a step."""
+    marks: Marks = field(default_factory=Marks)
+    """What it is known by, whatever else of the log is read."""
 
 
 class Course:

@@ -2,15 +2,15 @@
 
 An attempt is known by its first line that has a stamp or tells of a step, wherever that stands and
 whatever the file is called: a log that has grown, its parts together or its packed twin tell of
-the same attempts. The steps of a rank in an attempt are numbered as they are, its other events in
-order; what only the end of a log tells, such as that it is complete, is known by what it says.
+the same attempts. The steps of a rank in an attempt keep their own numbers, which are known by the
+first line that tells of a step; its other events are numbered in order. What only the end of a log tells, such as that it is complete, is known by what it says.
 """
 
 import hashlib
 import json
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from headway.events import AttemptEnded, Envelope, RunConfigured, StepsSummary
 
@@ -18,6 +18,14 @@ _PRODUCER_DIGITS = 32
 _ATTEMPT_DIGITS = 16
 _STEPS, _EVENTS = "0", "1"
 """At one time the steps of a rank sort before its other events."""
+
+
+@dataclass(slots=True)
+class Marks:
+    """The first line of an attempt that has a stamp or tells of a step, and the first step's."""
+
+    line: str | None = None
+    step: str | None = None
 
 
 def digest(*parts: object, digits: int = _PRODUCER_DIGITS) -> str:
@@ -51,13 +59,13 @@ def identified(
     run: str,
     envelopes: Sequence[Envelope],
     attempts: Mapping[str, int],
-    lines: Sequence[str | None],
+    marks: Sequence[Marks],
 ) -> tuple[list[Envelope], Sequence[str]]:
     """Return events with their producers, numbers and attempts, and which attempts are uncertain.
 
-    `attempts` are the numbers of the attempts that the events name, `lines` mark each of them.
+    `attempts` are the numbers of the attempts that the events name, `marks` tell them apart.
     """
-    keys, certain = keys_of(lines)
+    keys, certain = keys_of([one.line for one in marks])
     own = [digest(key, digits=_ATTEMPT_DIGITS) for key in keys]
     numbers: defaultdict[tuple[int, int | None], int] = defaultdict(int)
     producers: dict[tuple[int, int | None, str], str] = {}
@@ -78,7 +86,8 @@ def identified(
             place = number, one.rank
             producer = producers.get((*place, kind), "")
             if not producer:
-                producer = producers[*place, kind] = _producer(kind, key, one.rank)
+                step = marks[number].step if kind == _STEPS else None
+                producer = producers[*place, kind] = _producer(kind, key, one.rank, step)
             if isinstance(event, StepsSummary):
                 first = event.first_step
             else:

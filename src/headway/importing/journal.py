@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from headway.events import Envelope, Event
-from headway.importing.identity import digest, identified
+from headway.importing.identity import Marks, digest, identified
 
 _ATTEMPT_DIGITS = 16
 _LATEST = 2**62
@@ -64,13 +64,13 @@ class Journal:
             row.time += shift
             self._write(row)
 
-    def identify(self, keys: Sequence[str | None]) -> Sequence[str]:
-        """Say who recorded the events, now that the log is over: `keys` mark the attempts.
+    def identify(self, marks: Sequence[Marks]) -> Sequence[str]:
+        """Say who recorded the events, now that the log is over: `marks` are its attempts'.
 
         Returns the attempts that more of the log may still tell to be others.
         """
-        attempts = {self.attempt_id(number): number for number in range(len(keys))}
-        self.envelopes, loose = identified(self.run, self.envelopes, attempts, keys)
+        attempts = {self.attempt_id(number): number for number in range(len(marks))}
+        self.envelopes, loose = identified(self.run, self.envelopes, attempts, marks)
         return loose
 
     def move(self, by: int) -> None:
