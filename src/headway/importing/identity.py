@@ -3,7 +3,8 @@
 An attempt is known by its first line that has a stamp or tells of a step, wherever that stands and
 whatever the file is called: a log that has grown, its parts together or its packed twin tell of
 the same attempts. The steps of a rank in an attempt keep their own numbers, which are known by the
-first line that tells of a step; its other events are numbered in order. What only the end of a log tells, such as that it is complete, is known by what it says.
+first line that tells of a step; its other events are numbered in order. What only the end of a log
+tells, such as that it is complete, is known by what it says.
 """
 
 import hashlib
