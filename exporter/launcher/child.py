@@ -40,6 +40,17 @@ class StartError(Exception):
         self.status = status
 
 
+def hold_signals() -> set[int]:
+    """Keep the signals for `Child.wait`; return which were kept back before, as the command's are.
+
+    To be called before a library is loaded that starts threads of its own, as numpy does: one that
+    does not block them takes them from whoever waits, and SIGTERM would end this process.
+    """
+    # A parent may ignore it, which is inherited; then no child's end could be learned.
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    return signal.pthread_sigmask(signal.SIG_BLOCK, _WAITED)
+
+
 class Child:
     """The running command."""
 
@@ -47,20 +58,18 @@ class Child:
         self,
         command: Sequence[str],
         environment: Mapping[str, str],
+        mask: set[int],
         streams: Sequence[int],
         told: Callable[[str], None],
         heard: Callable[[bytes], None] | None = None,
     ) -> None:
-        """Start it with what `streams` returned; `told` gets each line that may be a launcher's.
+        """Start it with what `hold_signals` and `open_streams` returned.
 
-        `heard` gets a copy of all that it writes.
+        `told` gets each line that may be a launcher's, `heard` a copy of all that it writes.
 
         Raises:
             StartError: there is no such command, or it cannot be executed.
         """
-        # A parent may ignore it, which is inherited; then no child's end could be learned.
-        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, _WAITED)
         if len(streams) == 2 and os.path.sameopenfile(1, 2):
             shared = Relay(1, told, heard)
             relays = {1: shared, 2: shared}
@@ -69,9 +78,9 @@ class Child:
         self._relays = list(dict.fromkeys(relays.values()))
         actions = [(os.POSIX_SPAWN_DUP2, relay.end, to) for to, relay in relays.items()]
         try:
-            self.process_id = _spawn(command, environment, actions, before)
+            self.process_id = _spawn(command, environment, actions, mask)
         except OSError as error:
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
             raise _not_started(command[0], error) from error
         self.code: int | None = None
         """How it ended, negative for a signal."""

@@ -13,19 +13,22 @@ import uuid
 from collections.abc import Iterator, Sequence
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from headway.exporter.ends import MARK
 from headway.exporter.launcher.channel import Channel
 from headway.exporter.launcher.child import Child, StartError, exit_status, open_streams, pause
 from headway.exporter.launcher.entering import entered
-from headway.exporter.launcher.live_log import LiveLog
 from headway.exporter.launcher.observer import Observer
 from headway.exporter.launcher.oom_log import OomLog
 from headway.exporter.launcher.shipping_thread import ShippingThread
 from headway.exporter.spooling.layout import spool_folder
-from headway.importing.rules import Format
 from headway.logs import formatter, level_of
 from headway.settings import AgentSettings
+
+if TYPE_CHECKING:
+    from headway.exporter.launcher.live_log import LiveLog
+    from headway.importing.rules import Format
 
 _log = logging.getLogger(__name__)
 
@@ -38,23 +41,27 @@ _LAST_LOOK = 1.0
 """Seconds within which the observer tells what is left to tell."""
 
 
-Profile = tuple[Sequence[Format], int | None]
+Profile = tuple[Sequence["Format"], int | None]
 """Formats to read the command's output with, and the log interval, if it is known."""
 
 
 def main(
-    settings: AgentSettings | None, command: Sequence[str], profile: Profile | None = None
+    settings: AgentSettings | None,
+    command: Sequence[str],
+    mask: set[int],
+    profile: Profile | None = None,
 ) -> int:
     """Run a command under the agent; return its exit status as a shell gives it.
 
     127 stands for a command that is not there, 126 for one that cannot be executed. Without
-    settings it runs alone. With a `profile` its output is read as its log.
+    settings it runs alone. With a `profile` its output is read as its log. `mask` is what
+    `hold_signals` returned.
     """
     streams = open_streams()
     try:
         if settings is not None:
-            return _watched(settings, command, streams, profile)
-        return exit_status(Child(command, os.environ, streams, _ignore).wait(_ignore))
+            return _watched(settings, command, mask, streams, profile)
+        return exit_status(Child(command, os.environ, mask, streams, _ignore).wait(_ignore))
     except StartError as error:
         print(f"headway run: {error}", file=sys.stderr)
         return error.status
@@ -63,26 +70,28 @@ def main(
 def _watched(
     settings: AgentSettings,
     command: Sequence[str],
+    mask: set[int],
     streams: Sequence[int],
     profile: Profile | None,
 ) -> int:
     folder = spool_folder(settings.spool).absolute()
     try:
         with _log_file(folder, settings):
-            return _observed(settings, folder, command, streams, profile)
+            return _observed(settings, folder, command, mask, streams, profile)
     except _UnusableError as error:
         print(
             f"headway run: cannot use the spool folder {str(folder)!r}: {error}; nothing is "
             "recorded; name another with --spool or HEADWAY_SPOOL",
             file=sys.stderr,
         )
-        return main(None, command)
+        return main(None, command, mask)
 
 
 def _observed(
     settings: AgentSettings,
     folder: Path,
     command: Sequence[str],
+    mask: set[int],
     streams: Sequence[int],
     profile: Profile | None,
 ) -> int:
@@ -91,7 +100,7 @@ def _observed(
     try:
         channel = Channel()
         observer = Observer(folder, mark, environment, channel, OomLog(settings.kernel_log))
-        live = None if profile is None else LiveLog(folder, *profile)
+        live = None if profile is None else _live_log(folder, profile)
         shipping = ShippingThread(settings, folder)
         shipping.claim()
         inside = entered(command, channel.writing_end)
@@ -99,10 +108,10 @@ def _observed(
     except Exception as error:
         _log.exception("the command runs alone")
         print(f"headway run: {error}; nothing is recorded", file=sys.stderr)
-        return main(None, command)
+        return main(None, command, mask)
     try:
         heard = None if live is None else live.hear
-        child = Child(inside or command, environment, streams, observer.hear, heard)
+        child = Child(inside or command, environment, mask, streams, observer.hear, heard)
     except StartError:
         observer.close()
         shipping.release()
@@ -124,6 +133,12 @@ def _observed(
         # The thread may be in the middle of a request; what it left unsaid is in the spools.
         os._exit(exit_status(code))
     return exit_status(code)
+
+
+def _live_log(folder: Path, profile: Profile) -> "LiveLog":
+    from headway.exporter.launcher.live_log import LiveLog  # numpy, for who wants it
+
+    return LiveLog(folder, *profile)
 
 
 def _ignore(*_: object) -> None:

@@ -80,6 +80,20 @@ def test_the_exit_status_is_the_commands(tmp_path: Path, number: int) -> None:
     assert launched(tmp_path, ["sh", "-c", f"exit {number}"]).returncode == number
 
 
+@pytest.mark.parametrize(
+    ("program", "status"), [("exit 3", 3), ("kill -TERM $PPID; sleep 60", 143)]
+)
+def test_it_is_so_though_a_library_has_threads_that_could_take_the_signals(
+    tmp_path: Path, program: str, status: int
+) -> None:
+    """Numpy, which a profile needs, starts threads of its own."""
+    words = headway_run(tmp_path, ["sh", "-c", program])
+    place = words.index("--")
+    words[place:place] = ["--profile", "megatron"]
+    ended = subprocess.run(words, env=surroundings(), timeout=120, check=False)
+    assert ended.returncode == status
+
+
 def test_after_a_signal_it_is_128_and_the_signal(tmp_path: Path) -> None:
     ended = launched(tmp_path, ["sh", "-c", "kill -KILL $$"])
     assert ended.returncode == 128 + signal.SIGKILL

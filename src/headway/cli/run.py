@@ -48,6 +48,9 @@ def run(arguments: argparse.Namespace) -> int:
     command = words[1:] if words[:1] == ["--"] else words
     if not command:
         raise Refusal("no command to run", "name it after `--`: headway run -- torchrun train.py")
+    from headway.exporter.launcher.child import hold_signals
+
+    mask = hold_signals()
     profile = None if arguments.profile is None else _profile(arguments.profile)
     settings_of(AgentSettings, arguments, environment={})  # what was typed has to be right
     settings: AgentSettings | None = None
@@ -58,7 +61,7 @@ def run(arguments: argparse.Namespace) -> int:
         print(f"headway run: {error}; nothing is recorded", file=sys.stderr)
     from headway.exporter.launcher.run import main
 
-    return main(settings, command, profile)
+    return main(settings, command, mask, profile)
 
 
 def _profile(name: str) -> "Profile":
