@@ -5,8 +5,8 @@ import pytest
 from headway.events import CAUSES
 from headway.postmortem.composing import postmortem
 from headway.postmortem.model import Told
+from headway.postmortem.numbering import absent_ranks_in_words, ranks_in_words
 from headway.postmortem.timeline import MOST
-from headway.postmortem.uniting import ranks_in_words
 from postmortems import KILLED, answers, words, written
 from timeline import at, timeline
 
@@ -152,6 +152,22 @@ def test_of_more_lines_than_there_is_room_the_middle_goes_but_for_what_is_marked
 )
 def test_ranks_are_told_as_stretches(ranks: list[int], expected: str) -> None:
     assert ranks_in_words(ranks) == expected
+
+
+@pytest.mark.parametrize(
+    ("present", "world", "expected"),
+    [
+        ([0, 1, 3], 4, "rank 2"),
+        ([1, 2], 4, "ranks 0, 3"),
+        ([], 2, "ranks 0-1"),
+        ([0, 2, 4, 6, 8], 12, "ranks 1, 3, 5, 7 and 3 more"),
+        ([5, 1], 2**62, "ranks 0, 2-4, 6-4611686018427387903"),
+    ],
+)
+def test_absent_ranks_are_told_without_counting_through_them(
+    present: list[int], world: int, expected: str
+) -> None:
+    assert absent_ranks_in_words(present, world) == expected
 
 
 def test_a_start_that_was_killed_lasted_until_then_and_one_that_lives_goes_on() -> None:

@@ -7,8 +7,8 @@ from headway.events import Clock, Dropped, GpuPresent, Health
 from headway.ledger import Ledger
 from headway.ledger.attempts import Attempt
 from headway.postmortem import sources
+from headway.postmortem.numbering import absent_ranks_in_words, in_stretches, ranks_in_words
 from headway.postmortem.timeline import span_of
-from headway.postmortem.uniting import in_stretches, ranks_in_words
 from headway.wording import count, counted, flag
 
 _IMPORTED = "All of it was read from imported logs: no agent, launcher or machine was watched."
@@ -59,7 +59,7 @@ def _of_attempts(attempts: Sequence[Attempt], one: Answer, report: Answer) -> It
     for attempt in attempts:
         world = attempt.world_size
         if world is not None and len(attempt.ranks) < world:
-            missing = ranks_in_words(sorted({*range(world)} - attempt.ranks.keys()))
+            missing = absent_ranks_in_words(attempt.ranks, world)
             seen = f"records of {count(len(attempt.ranks))} of {counted(world, 'rank')}"
             short.setdefault(f"{seen}; nothing came from {missing}", []).append(attempt.number)
     for words, numbers in short.items():

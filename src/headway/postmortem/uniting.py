@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from headway.postmortem.model import Line
+from headway.postmortem.numbering import ranks_in_words
 from headway.wording import count
 
 ALIKE = 5 * 10**9
 """Records that say the same and follow each other within this, in ns, are one line."""
 _FEW = 4
 """Faults and ends that say the same and are told apart nevertheless."""
-_STRETCHES_NAMED = 4
 _NODES_NAMED = 3
 
 
@@ -90,23 +90,3 @@ def _about(alike: Sequence[Seen]) -> str | None:
     on = ", ".join(nodes[:_NODES_NAMED]) + (f" and {count(more)} more" if more > 0 else "")
     who = ranks_in_words(ranks)
     return " on ".join(part for part in (who, on) if part) or None
-
-
-def ranks_in_words(ranks: Sequence[int]) -> str:
-    """Return sorted ranks as people write them: `rank 3`, `ranks 0-2, 7 and 40 more`."""
-    return in_stretches(ranks, "rank") if ranks else ""
-
-
-def in_stretches(numbers: Sequence[int], noun: str) -> str:
-    """Return sorted numbers after what they count, the first few stretches of them."""
-    stretches: list[list[int]] = []
-    for number in numbers:
-        if stretches and number == stretches[-1][1] + 1:
-            stretches[-1][1] = number
-        else:
-            stretches.append([number, number])
-    shown = stretches[:_STRETCHES_NAMED]
-    words = ", ".join(f"{low}" if low == high else f"{low}-{high}" for low, high in shown)
-    more = len(numbers) - sum(high - low + 1 for low, high in shown)
-    plural = "" if len(numbers) == 1 else "s"
-    return f"{noun}{plural} {words}" + (f" and {count(more)} more" if more else "")
