@@ -1,8 +1,8 @@
 """From answers to the post-mortem of one incident: every part of it, each bounded."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from headway.course.configuration import UNITS, Change, Configuration, configurations
 from headway.course.setting_words import setting_name, setting_value
@@ -32,9 +32,13 @@ from headway.postmortem.sources import Tellers
 from headway.postmortem.timeline import kept, timeline
 from headway.wording import counted
 
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
 MOST = 20
 """Entries of each list beside the timeline: attempts, other incidents, notices, changes."""
 Answer = Mapping[str, Any]
+_Value = TypeVar("_Value", bound="DataclassInstance")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,24 +70,12 @@ def postmortem(found: Answers) -> Postmortem:
     tellers = Tellers(ledger.book.facts)
     lines = timeline(one, ledger, tellers, notices, found.remarks)
     configuration = _configuration(one, ledger)
-    return Postmortem(
-        incident=one["incident"],
-        number=one["number"],
-        run=one["run"],
-        run_name=one["run_name"],
-        team=one["team"],
-        as_of=one["as_of"],
-        state=one["state"],
-        headline=one["headline"],
+    return _by_name(
+        Postmortem,
+        one,
         labels=tuple(one["labels"]),
         attempt=configuration.broken,
-        opened=one["opened"],
-        recovered=one["recovered"],
-        caught_up=one["caught_up"],
-        closed=one["closed"],
-        acknowledged_by=one["acknowledged_by"],
-        acknowledged_at=one["acknowledged_at"],
-        verdict=_verdict(one),
+        verdict=_by_name(Verdict, one, false_alarm=one["suspected_false_alarm"]),
         timeline=tuple(kept(lines)),
         num_lines=len(lines),
         cost=_cost(one, report, ledger, found.price),
@@ -112,26 +104,17 @@ def postmortem(found: Answers) -> Postmortem:
     )
 
 
-def _verdict(one: Answer) -> Verdict:
-    return Verdict(
-        cause=one["cause"],
-        original_cause=one["original_cause"],
-        rule=one["rule"],
-        signature=one["signature"],
-        false_alarm=one["suspected_false_alarm"],
-        corrected_by=one["corrected_by"],
-        corrected_at=one["corrected_at"],
-        reason=one["reason"],
-    )
+def _by_name(kind: type[_Value], answer: Answer, **others: Any) -> _Value:
+    """Return a value whose fields the answer tells by their names, but for the others."""
+    same = {one.name: answer[one.name] for one in fields(kind) if one.name not in others}
+    return kind(**same, **others)
 
 
 def _cost(one: Answer, report: Answer, ledger: Ledger, price: Price | None) -> Cost:
     elapsed = report["elapsed_ns"]
-    return Cost(
-        rollback_steps=one["rollback_steps"],
-        rollback_ns=one["rollback_ns"],
-        lost_ns=one["lost_ns"],
-        lost_gpu_ns=one["lost_gpu_ns"],
+    return _by_name(
+        Cost,
+        one,
         share=one["lost_ns"] / elapsed if elapsed else None,
         gpus=ledger.gpus_at(one["opened"]),
         money=None if price is None else price.of(one["lost_gpu_ns"]),
@@ -161,20 +144,13 @@ def _suspect(one: Answer, node: Answer | None, earlier: Sequence[Answer]) -> Sus
 
 def _node(node: Answer) -> NodeRecord:
     rate = node["per_1000_node_days"]
-    return NodeRecord(
-        node=node["node"],
-        failures=node["failures"],
-        node_days=rate["node_days"],
-        rate=rate["rate"],
-        last_failure=node["last_failure"],
-    )
+    return _by_name(NodeRecord, node, node_days=rate["node_days"], rate=rate["rate"])
 
 
 def _gpu(gpu: Answer, repeats: int | None) -> GpuRecord:
-    return GpuRecord(
-        device=gpu["device"],
-        product=gpu["product"],
-        faults=gpu["faults"],
+    return _by_name(
+        GpuRecord,
+        gpu,
         names=tuple(gpu["names"]),
         incidents=len(gpu["incidents"]),
         repeats_in_week=repeats,
@@ -198,14 +174,10 @@ def _recovery(one: Answer, report: Answer) -> Recovery:
 
 
 def _try(tried: Answer) -> Try:
-    return Try(
-        number=tried["number"],
-        layer=tried["layer"],
+    return _by_name(
+        Try,
+        tried,
         began=_began(tried),
-        outcome=tried["outcome"],
-        resumed=tried["resumed"],
-        checkpoint=tried["checkpoint"],
-        cause=tried["cause"],
         until_then_ns=sum(ns for name, ns in tried["phases"].items() if name != "recompute"),
     )
 
@@ -237,15 +209,7 @@ def _restored(one: Answer, held: Answer, report: Answer) -> Restored | None:
 
 
 def _other(one: Answer, shares: Iterable[str]) -> Other:
-    return Other(
-        incident=one["incident"],
-        run=one["run"],
-        run_name=one["run_name"],
-        opened=one["opened"],
-        cause=one["cause"],
-        headline=shortened(one["headline"]),
-        shares=tuple(shares),
-    )
+    return _by_name(Other, one, headline=shortened(one["headline"]), shares=tuple(shares))
 
 
 def _configuration(one: Answer, ledger: Ledger) -> Configurations:
