@@ -120,7 +120,7 @@ def seeded_collector(size: Size = WHOLE, price: float = 2.5) -> Iterator[str]:
 def _database(size: Size, day: int) -> Path:
     """Return the database of what has ended, made where it is not there yet."""
     digest = hashlib.sha256(f"{day} {size}".encode())
-    for part in ("simulate", "../../storage/migrations", "events.py", "wire.py"):
+    for part in ("simulate", "../../storage/migrations", "events", "wire.py"):
         found = (_SOURCES / part).resolve()
         for source in sorted(found.rglob("*.py")) if found.is_dir() else [found]:
             digest.update(source.read_bytes())

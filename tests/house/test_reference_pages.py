@@ -38,8 +38,7 @@ def test_everything_declared_is_on_its_page() -> None:
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
     """Return a folder that looks like a checkout and has fresh pages."""
-    (tmp_path / "src" / "headway").mkdir(parents=True)
-    (tmp_path / "src" / "headway" / "events.py").touch()
+    (tmp_path / "src" / "headway" / "events").mkdir(parents=True)
     main(["generate", "--directory", str(tmp_path)])
     return tmp_path
 

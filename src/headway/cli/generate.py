@@ -35,7 +35,7 @@ def run(arguments: argparse.Namespace) -> int:
     from headway.cli.reference import pages
 
     root: Path = arguments.directory
-    if not (root / "src" / "headway" / "events.py").is_file():
+    if not (root / "src" / "headway" / "events").is_dir():
         raise Refusal(
             f"{str(root.resolve())!r} is not a checkout of headway",
             "run the command from the root of a checkout, or name it with --directory",

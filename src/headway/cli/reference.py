@@ -43,7 +43,7 @@ def events_page() -> str:
     """Return the page of all events, from `headway.events`."""
     parts = [
         "# Events",
-        "Declared in `src/headway/events.py`. On the wire (OTLP logs) an event is called "
+        "Declared in `src/headway/events/`. On the wire (OTLP logs) an event is called "
         f"`{wire.PREFIX}<name>`; the envelope's fields are attributes `{wire.PREFIX}<field>`, the "
         "event's own fields carry their plain names. An optional field that is left out is "
         "unknown.",
