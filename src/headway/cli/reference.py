@@ -120,7 +120,7 @@ def metrics_page() -> str:
     return page(
         [
             "# Categories and metrics",
-            "Declared in `src/headway/metrics.py`.",
+            "Declared in `src/headway/metrics/`.",
             "## Goodput",
             f"**Training goodput.** {metrics.TRAINING_GOODPUT} `{metrics.TRAINING_FORMULA}`",
             f"**Infrastructure goodput.** {metrics.INFRASTRUCTURE_GOODPUT} "
