@@ -17,8 +17,9 @@ from headway.collector.window_api import Excluded, excluded_of
 from headway.comparison.fairness import doubts
 from headway.comparison.figures import FINDINGS, Estimate, compared
 from headway.comparison.intervals import CONFIDENCE
+from headway.comparison.parts import Stretch
 from headway.comparison.results import Numbers, compared_results
-from headway.comparison.sides import Side, Stretch, side_of
+from headway.comparison.sides import Side, side_of
 from headway.course.configuration import UNITS, Value, changed
 from headway.course.periods import Key, reads_as, setting_name, values_of
 from headway.ledger.pieces import merge
@@ -101,11 +102,9 @@ def comparison(service: Service, asked: TwoSides) -> Answer:
     def content() -> dict[str, Any]:
         one, other = (
             side_of(
-                [
-                    Stretch(ledger=each.ledger, report=each.report, start=start, end=end)
-                    for each, start, end in side
-                ],
+                [Stretch(of=each, start=start, end=end) for each, start, end in side],
                 excluded,
+                service.fleet_shares.part,
             )
             for side in found
         )

@@ -9,12 +9,14 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from headway.collector.run_ledger import Snapshot
+from headway.comparison.parts import Part, Stretch, part_of
 from headway.course.periods import Period, periods
 from headway.fleet import spans
 from headway.fleet.course import Cells, cells_of
 from headway.fleet.past import PastIncident, past_incidents
 from headway.fleet.shares import Share, Strip, share_of, strip_of
 from headway.fleet.spans import Span
+from headway.ledger import pieces
 
 _MOST_KEPT = 64
 """Answers kept of one run; windows that begin at another hour come to be asked for."""
@@ -53,7 +55,9 @@ class FleetShares:
         whole = Span(snapshot.report["start"], end + 1)
         self.share(snapshot, whole)
         self.strip(snapshot, whole, SLOTS)
-        self.periods(snapshot)
+        self.part(Stretch(of=snapshot, start=whole.start, end=end))
+        for period in self.periods(snapshot):
+            self.part(Stretch(of=snapshot, start=period.start, end=period.end))
         for width in spans.WIDTHS:
             if spans.HOUR <= width <= spans.DAY and (end - whole.start) // width < _MOST_PREPARED:
                 self.cells(snapshot, whole, width)
@@ -90,6 +94,12 @@ class FleetShares:
     def periods(self, snapshot: Snapshot) -> Sequence[Period]:
         """Return for how long each configuration of a run held."""
         return self._once(snapshot, "periods", lambda: periods(snapshot.ledger))
+
+    def part(self, stretch: Stretch[Snapshot], excluded: Sequence[pieces.Span] = ()) -> Part:
+        """Return what a part of a run adds to one side of a comparison."""
+        start, end = stretch.start, stretch.end
+        cut = tuple(one for one in excluded if one.start < end and one.end > start)
+        return self._once(stretch.of, ("part", start, end, cut), lambda: part_of(stretch, excluded))
 
     def _once(self, snapshot: Snapshot, key: Hashable, reckon: Callable[[], T]) -> T:
         run = snapshot.run

@@ -1,15 +1,16 @@
 """Two sides with known figures: what differs, and what of it chance explains."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
 from headway.comparison import words
 from headway.comparison.fairness import doubts
 from headway.comparison.figures import FINDINGS, Estimate, Figure, compared
-from headway.comparison.sides import Side, Stretch, side_of
-from headway.ledger import ledger
+from headway.comparison.parts import Stretch
+from headway.comparison.sides import Side, side_of
+from headway.ledger import Ledger, ledger
 from headway.ledger.pieces import Span
 from headway.metrics import CATEGORIES
 from headway.report import report
@@ -35,12 +36,19 @@ BROKEN = """
 """
 
 
-def stretch(text: str, start: float, end: float, run: str = "r") -> Stretch:
+class Told(NamedTuple):
+    """A run whose ledger is there."""
+
+    ledger: Ledger
+    report: Mapping[str, Any]
+
+
+def stretch(text: str, start: float, end: float, run: str = "r") -> Stretch[Told]:
     found = ledger(timeline(text, run), at(end))
-    return Stretch(ledger=found, report=report(found), start=at(start), end=at(end))
+    return Stretch(of=Told(found, report(found)), start=at(start), end=at(end))
 
 
-def failing(times: int, down: int, run: str = "failing") -> Stretch:
+def failing(times: int, down: int, run: str = "failing") -> Stretch[Told]:
     """A run that fails after each 100 s of training, rolls 20 s back and is down for a while."""
     lines, time, step = [], 0, 0
     for number in range(times + 1):
@@ -111,7 +119,7 @@ def test_the_shares_of_all_categories_sum_to_the_whole(
 def test_many_costly_failures_beside_none_are_more_than_chance_explains() -> None:
     bad = failing(12, down=100)
     good = failing(0, down=0, run="good")
-    long = Stretch(ledger=good.ledger, report=good.report, start=good.start, end=good.end)
+    long = Stretch(of=good.of, start=good.start, end=good.end)
     found = figures(side_of([bad]), side_of([long] * 25))
 
     assert found["training_goodput"].finding == "distinct"
@@ -161,7 +169,7 @@ def test_time_without_evidence_leaves_the_sign_open() -> None:
 def test_a_run_differs_from_itself_in_nothing(seed: int) -> None:
     envelopes, as_of, _ = drawn(seed)
     book = ledger(envelopes, as_of)
-    side = side_of([Stretch(ledger=book, report=report(book), start=book.start, end=as_of)])
+    side = side_of([Stretch(of=Told(book, report(book)), start=book.start, end=as_of)])
     for figure in compared(side, side):
         assert figure.one == figure.other
         assert figure.finding in ("equal", "unknown", "either_sign")
@@ -178,9 +186,7 @@ def test_swapping_the_sides_flips_every_difference(seed: int) -> None:
     for number in (seed, seed + 100):
         envelopes, as_of, _ = drawn(number)
         book = ledger(envelopes, as_of)
-        sides.append(
-            side_of([Stretch(ledger=book, report=report(book), start=book.start, end=as_of)])
-        )
+        sides.append(side_of([Stretch(of=Told(book, report(book)), start=book.start, end=as_of)]))
     there = figures(sides[1], sides[0])
     for name, here in figures(*sides).items():
         back = there[name].difference
@@ -197,7 +203,7 @@ def test_the_whole_run_has_the_figures_of_its_report() -> None:
         envelopes, as_of, _ = drawn(seed)
         book = ledger(envelopes, as_of)
         told = report(book)
-        side = side_of([Stretch(ledger=book, report=told, start=book.start, end=as_of)])
+        side = side_of([Stretch(of=Told(book, told), start=book.start, end=as_of)])
         assert side.wall == told["categories"]
         assert side.gpu == told["gpu_time"]["categories"]
         assert len(side.incidents) == len(told["incidents"])
@@ -208,8 +214,7 @@ def test_the_whole_run_has_the_figures_of_its_report() -> None:
 def test_two_halves_together_are_the_whole_and_what_is_left_out_is_said() -> None:
     one = stretch(BROKEN, 0, 200)
     halves = [
-        Stretch(ledger=one.ledger, report=one.report, start=at(first), end=at(last))
-        for first, last in ((0, 120), (120, 200))
+        Stretch(of=one.of, start=at(first), end=at(last)) for first, last in ((0, 120), (120, 200))
     ]
     whole, both = side_of([one]), side_of(halves)
     assert both.wall == whole.wall
@@ -235,7 +240,7 @@ def test_each_run_says_itself_what_its_own_categories_count_as() -> None:
 
 def test_a_side_without_any_time_has_no_figures() -> None:
     one = stretch(QUIET, 0, 100)
-    later = Stretch(ledger=one.ledger, report=one.report, start=at(200), end=at(300))
+    later = Stretch(of=one.of, start=at(200), end=at(300))
     for empty in (side_of([]), side_of([later])):
         found = figures(empty, side_of([one]))
         assert found["training_goodput"].finding == "unknown"

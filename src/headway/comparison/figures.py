@@ -17,7 +17,8 @@ from headway.comparison.intervals import (
     ratio_interval,
     sum_interval,
 )
-from headway.comparison.sides import STRUCK, Met, Side
+from headway.comparison.parts import STRUCK, Met
+from headway.comparison.sides import Side
 from headway.fleet.rates import poisson_interval
 from headway.incidents.recovery import distribution
 from headway.ledger import Range
