@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import pytest
 
 from headway import step_blocks
-from headway.events import Envelope, Event, Steps
+from headway.events import Envelope, Event, Misuse, Steps
 from headway.exporter import Recorder
 from headway.exporter.recording import data_waits as data_waits_module
 from headway.exporter.recording import phases as phases_module
@@ -49,6 +49,11 @@ def events(folder: Path) -> list[Event]:
 def of(folder: Path, kind: type[E]) -> list[E]:
     """Return the events of one kind."""
     return [event for event in events(folder) if isinstance(event, kind)]
+
+
+def misuses(folder: Path) -> list[str]:
+    """Return the kinds of misuse that were told."""
+    return [event.kind for event in of(folder, Misuse)]
 
 
 def steps(envelopes: Iterable[Envelope]) -> list[tuple[int, step_blocks.Step]]:
