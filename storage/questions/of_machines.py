@@ -11,9 +11,10 @@ NODES = Question(
     "whose broken attempt had ranks on it; node-days are the time of all its attempts.",
     parameters=(*CHOICE, limit(20)),
     sql=of_chosen(""",
+stays AS MATERIALIZED (SELECT * FROM v_stays),
 there AS (
   SELECT s.node, count(DISTINCT c.incident) AS incidents
-  FROM chosen AS c JOIN v_stays AS s ON s.run = c.run AND s.attempt = c.attempt
+  FROM chosen AS c JOIN stays AS s ON s.run = c.run AND s.attempt = c.attempt
   GROUP BY s.node
 ),
 suspected AS (
@@ -28,7 +29,7 @@ suspected AS (
   WHERE suspect_node IS NOT NULL
   GROUP BY suspect_node
 ),
-use AS (SELECT node, sum(last_seen - first_seen) / 8.64e13 AS days FROM v_stays GROUP BY node)
+use AS (SELECT node, sum(last_seen - first_seen) / 8.64e13 AS days FROM stays GROUP BY node)
 SELECT
   node,
   coalesce(s.incidents, 0) AS suspected,
