@@ -1,8 +1,10 @@
-"""What the ledger of a text timeline says, in seconds."""
+"""What the ledger of a text timeline says, and its report; amounts in seconds."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from headway.ledger import Ledger, ledger
+from headway.report import report
 from timeline import SECOND, at, timeline
 
 
@@ -13,6 +15,11 @@ def book(text: str, as_of: float) -> Ledger:
     return found
 
 
+def told(text: str, as_of: float) -> dict[str, Any]:
+    """Return the report on a timeline as known at one of its seconds."""
+    return report(book(text, as_of))
+
+
 def in_seconds(amounts: Mapping[str, int]) -> dict[str, float]:
     """Return amounts of ns in seconds, those with any."""
     return {name: amount / SECOND for name, amount in amounts.items() if amount}
@@ -21,11 +28,11 @@ def in_seconds(amounts: Mapping[str, int]) -> dict[str, float]:
 def spent(text: str, as_of: float, parts: Sequence[str] = ()) -> dict[str, float]:
     """Return seconds per category, those with any, and of each named part `category/part`."""
     found = book(text, as_of)
-    told = in_seconds(found.categories)
+    amounts = in_seconds(found.categories)
     for name in parts:
         category, part = name.split("/")
-        told[name] = found.parts.get(category, {}).get(part, 0) / SECOND
-    return told
+        amounts[name] = found.parts.get(category, {}).get(part, 0) / SECOND
+    return amounts
 
 
 def parts(text: str, as_of: float, category: str) -> dict[str, float]:
