@@ -26,16 +26,6 @@ AT_ONCE = 2
 SECONDS = 10.0
 """Longest time of a query."""
 
-ENGINE = {
-    "enable_external_access": False,
-    "lock_configuration": True,
-    "memory_limit": "1GiB",
-    "max_temp_directory_size": "2GiB",
-}
-"""How the process opens its database: no file, network or extension is in reach of any query. What
-the engine keeps of its file in memory does not grow with the file, and what a query needs beyond
-goes beside the file, up to a limit."""
-
 _MOST_BYTES = 256 * 1024**2
 _MOST_GROWTH = 2 * 1024**3
 """How much the process may grow, in bytes, while a query runs."""
@@ -83,6 +73,12 @@ class SqlSession:
         self._seconds = seconds
         self._growth = growth
         self._room = threading.BoundedSemaphore(AT_ONCE)
+        self._running: set[duckdb.DuckDBPyConnection] = set()
+
+    @property
+    def idle(self) -> bool:
+        """Whether no query runs."""
+        return not self._running
 
     def ask(
         self,
@@ -105,10 +101,12 @@ class SqlSession:
             raise TooManyQueries(f"{AT_ONCE} queries are running already")
         try:
             connection = self._connect()
+            self._running.add(connection)
             try:
                 statement = checked(connection, text, self._readable, values or ())
                 return self._run(connection, statement, rows, values or {}, counted)
             finally:
+                self._running.discard(connection)
                 connection.close()
         finally:
             self._room.release()

@@ -10,8 +10,9 @@ import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
+from typing import Self, cast
 
+import duckdb
 import sqlalchemy
 from sqlalchemy import (
     URL,
@@ -29,6 +30,7 @@ from sqlalchemy import (
     update,
 )
 from sqlalchemy.exc import DBAPIError
+from sqlalchemy.pool import QueuePool
 
 from headway import wire
 from headway.blocks import Part, expanded
@@ -36,6 +38,7 @@ from headway.events import Envelope
 from headway.sequences import SequenceSet, Source
 from headway.storage import copying
 from headway.storage.acknowledged import Journal
+from headway.storage.engine_memory import ENGINE, trim
 from headway.storage.event_columns import event_table
 from headway.storage.keeping import Keeping
 from headway.storage.migrations import (
@@ -48,7 +51,6 @@ from headway.storage.migrations import (
 )
 from headway.storage.reading import Reading
 from headway.storage.rows import Rows, from_row, insert, insert_arrow
-from headway.storage.sql_session import ENGINE
 from headway.storage.tables import EVENTS, INTERVALS, QUARANTINE
 from headway.storage.unseen import unseen
 from headway.storage.views import describe
@@ -56,6 +58,8 @@ from headway.storage.views import describe
 _LOG = logging.getLogger(__name__)
 
 _ROWS_AT_ONCE = 10_000
+_TRIM_EVERY = 10
+"""Commits between two looks at what the engine keeps in memory."""
 
 
 class StoreError(RuntimeError):
@@ -212,12 +216,26 @@ class EventStore:
         journal.note(parts)
         self._stored.update(changed)
         self._num_commits += 1
+        if self._num_commits % _TRIM_EVERY == 0:
+            self._trim()
         return Appended(
             parts=parts,
             num_stored=new.num_records,
             num_duplicate=new.num_received - new.num_records,
             num_quarantined=len(quarantined),
         )
+
+    def _trim(self) -> None:
+        """Let the engine give back memory, unless something runs that may need it."""
+        pool = cast(QueuePool, self._engine.pool)
+        if pool.checkedout() or not self.reading.sql.idle:
+            return
+        try:
+            with self.reading.connection() as connection:
+                trim(connection)
+        except (duckdb.Error, DBAPIError) as error:
+            # What was appended is durable all the same.
+            _LOG.warning("the engine's memory could not be trimmed: %s", error)
 
     def try_writing(self) -> None:
         """Write a little that changes nothing.

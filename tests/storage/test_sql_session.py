@@ -161,16 +161,6 @@ def test_one_call_that_hears_no_interrupt_cannot_take_the_machines_memory(
     assert store.reading.sql.ask("SELECT 1 AS one").table.to_pylist() == [{"one": 1}]
 
 
-def test_what_the_engine_keeps_of_a_file_in_memory_and_writes_beside_it_has_an_end(
-    store: EventStore,
-) -> None:
-    with closing(store.reading.connection()) as connection:
-        told = connection.execute(
-            "SELECT current_setting('memory_limit'), current_setting('max_temp_directory_size')"
-        ).fetchone()
-    assert told == ("1.0 GiB", "2.0 GiB")
-
-
 def test_a_query_sees_what_was_committed_before_it(store: EventStore) -> None:
     for number in range(3):
         store.append([steps(number * 10 + 1, number * 10 + 10)])
