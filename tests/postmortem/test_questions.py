@@ -3,6 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
+from headway.events import RunConfigured
 from headway.fleet.totals import Price
 from headway.postmortem.composing import postmortem
 from headway.postmortem.model import Configurations, Difference
@@ -114,6 +115,42 @@ def test_a_setting_that_the_attempt_that_broke_had_changed_is_asked_about() -> N
         "Did a change of the settings matter? The attempt that broke had changed: "
         "Timeouts: heartbeat."
     ) in asked
+
+
+def test_a_checkpoint_that_could_not_be_read_is_asked_about_by_its_name() -> None:
+    text = KILLED.replace("654      resumed 500 from=c500", "654 resumed 400 from=c400").replace(
+        "646-654 ", "648 load_failed c500 rank=0\n646-654 "
+    )
+    asked = written(text.replace("steps 501-600", "steps 401-500")).questions
+    assert (
+        "Why could checkpoint c500 not be read back? So training resumed at step 400, below "
+        "checkpoint 'c500' of step 500."
+    ) in asked
+
+
+def test_a_group_that_shrank_is_told_once_and_lacks_no_record() -> None:
+    text = (
+        KILLED.replace("attempt B launcher world=4 rank=0..3", "attempt B in_process world=1")
+        .replace("646-654  phase checkpoint_load rank=0..3", "643 configured")
+        .replace("from=c500 rank=0..3\n", "from=c500\n")
+        .replace("steps 501-600 rank=0..3", "steps 501-600")
+    )
+    events = [
+        replace(one, event=replace(one.event, world_size=1 if one.attempt == "B" else 4))
+        if isinstance(one.event, RunConfigured)
+        else one
+        for one in timeline(text.replace("0-574 ", "1 configured\n0-574 "))
+    ]
+    found = postmortem(answers(events, 754))
+    assert [(one.setting, one.before, one.after) for one in found.configuration.differences] == [
+        ("World size", "4 ranks", "1 rank")
+    ]
+    assert not any("single rank" in gap for gap in found.gaps)
+
+
+def test_no_question_is_asked_about_a_phase_of_less_than_a_second() -> None:
+    short = {"phases": {"detect": 4 * 10**8, "start": 5 * 10**8}}
+    assert not any(one.startswith("Could") for one in written(incident=short).questions)
 
 
 def test_the_cost_is_told_in_steps_time_gpu_hours_and_money() -> None:

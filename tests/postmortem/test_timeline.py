@@ -2,8 +2,9 @@
 
 import pytest
 
-from headway.events import CAUSES
+from headway.events import CAUSES, CheckpointLoadFailed
 from headway.postmortem.composing import postmortem
+from headway.postmortem.happenings import words_of
 from headway.postmortem.model import Told
 from headway.postmortem.numbering import absent_ranks_in_words, ranks_in_words
 from headway.postmortem.timeline import MOST
@@ -60,6 +61,17 @@ def test_a_hang_opens_before_anybody_sees_it_and_the_timeline_says_so() -> None:
         "the incident opens: by its own word the first fault, seen 1 min 0 s later, began here"
     )
     assert f"ledger: {opening}" in words(found)
+
+
+def test_a_fault_that_does_not_say_since_when_opens_where_steps_ended() -> None:
+    text = KILLED.replace("574      exit rank=3 signal=9", "576 fault host_oom rank=3")
+    opening = "the incident opens: the first fault was seen 2.0 s later, and no step was done since"
+    assert f"ledger: {opening}" in words(written(text))
+
+
+def test_an_exception_without_a_message_ends_in_no_colon() -> None:
+    event = CheckpointLoadFailed(checkpoint="c5", step=5, reason="rank 0: EOFError: ")
+    assert words_of(event) == "checkpoint c5 could not be read back: rank 0: EOFError"
 
 
 def test_kernel_driver_people_programs_and_alerts_are_told_apart() -> None:

@@ -24,4 +24,6 @@ def setting_value(field: str, value: Any, units: Mapping[str, str]) -> str:
         text = f"{value:.12g}"
     else:
         text = count(value) if type(value) is int else str(value)
+    if unit and value == 1:
+        unit = unit.removesuffix("s")
     return f"{text} {unit}" if unit else text

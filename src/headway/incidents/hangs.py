@@ -218,7 +218,7 @@ def silent_nodes(account: Account, found: Sequence[Evidence], agents: Set[str]) 
             began=since,
             cause="node_lost",
             kind="silence",
-            words=f"nothing was heard of {node} at the end",
+            words=f"nothing more was heard of {node}",
             node=node,
             signature="silence",
             attempt=account.attempt.identity,

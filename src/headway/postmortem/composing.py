@@ -1,6 +1,6 @@
 """From answers to the post-mortem of one incident: every part of it, each bounded."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -242,10 +242,15 @@ def _differences(before: Configuration, after: Configuration) -> list[Difference
             after=shortened(setting_value(one.field, one.after, UNITS)) or None,
         )
         for one in after.changes
-        if not _is_own(one)
+        if not _is_left_out(one, {each.field for each in after.changes})
     ]
 
 
-def _is_own(change: Change) -> bool:
-    """Whether it says how Headway recorded the attempt, and not how that trained."""
-    return change.field == "environment" and (change.name or "").startswith("HEADWAY_")
+def _is_left_out(change: Change, changed: Collection[str]) -> bool:
+    """Whether it is told elsewhere, or says how Headway recorded the attempt."""
+    match change.field:
+        case "environment":
+            return (change.name or "").startswith("HEADWAY_")
+        case "ranks":
+            return "world_size" in changed
+    return change.field == "layer"

@@ -70,8 +70,10 @@ def _of_attempts(attempts: Sequence[Attempt], one: Answer, report: Answer) -> It
             unseen = ranks_in_words(sorted(attempt.ranks.keys() - ended))
             if unseen:
                 yield f"Attempt {attempt.number}: nobody saw how {unseen} ended."
+    told = all(attempt.world_size is not None for attempt in attempts)
     for name in report["flags"]:
-        yield f"The ledger remarks: {flag(name)}."
+        if name != "single_rank" or not told:  # which ranks told nothing is said above
+            yield f"The ledger remarks: {flag(name)}."
 
 
 def _of_records(report: Answer, ledger: Ledger, holes: Sequence[Hole]) -> Iterator[str]:

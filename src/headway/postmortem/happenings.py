@@ -125,7 +125,9 @@ def shortened(text: str) -> str:
 
 
 def _because(reason: str | None) -> str:
-    return "" if reason is None else f": {shortened(reason)}"
+    """Return the words after a colon; those of an exception without a message end in one."""
+    said = "" if reason is None else shortened(reason).rstrip(": ")
+    return f": {said}" if said else ""
 
 
 def _started(event: AttemptStarted) -> str:

@@ -43,7 +43,8 @@ def offset(time: int, opened: int) -> str:
     after = time - opened
     sign = "-" if after < 0 else "+"
     if abs(after) < _EXACT:
-        return f"{sign}{abs(after) / _SECOND:.2f} s"
+        text = f"{abs(after) / _SECOND:.2f} s"
+        return text if text == "0.00 s" else f"{sign}{text}"
     return f"{sign}{duration(abs(after))}"
 
 

@@ -3,17 +3,18 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from headway.events import Artifact, Fault
+from headway.events import Artifact, CheckpointLoadFailed
 from headway.fleet.sides import is_failure, side_of
 from headway.ledger import Ledger
 from headway.postmortem.model import Configurations, Told
+from headway.postmortem.sources import first_fault
 from headway.wording import counted, duration, percent, plain
 
 Answer = Mapping[str, Any]
 _FIRM = ("the record names it", "the record names the rank")
 """How the suspect was found where a record itself accuses it."""
-_LARGE = 0.3
-"""Share of an incident's time from which on a phase is worth a question."""
+_LARGE, _LONG = 0.3, 10**9
+"""Share of an incident's time, and time in ns, from which on a phase is worth a question."""
 
 
 def questions(
@@ -27,7 +28,7 @@ def questions(
         *_of_cause(one, ledger),
         *_of_suspect(one),
         *_of_change(one, configuration),
-        *_of_recovery(one),
+        *_of_recovery(one, ledger),
         *_of_time(one, ledger),
         *_of_people(one, alerts),
     ]
@@ -84,7 +85,7 @@ def _of_change(one: Answer, configuration: Configurations) -> Iterator[str]:
         yield f"Did a change of the settings matter? The attempt that broke had changed: {named}."
 
 
-def _of_recovery(one: Answer) -> Iterator[str]:
+def _of_recovery(one: Answer, ledger: Ledger) -> Iterator[str]:
     if one["outcome"] == "open":
         yield "What will bring it back? No attempt has held yet."
     elif one["outcome"] == "not_recovered":
@@ -93,8 +94,19 @@ def _of_recovery(one: Answer) -> Iterator[str]:
     if one["recovered"] is not None and valid["valid"] != "yes":
         says = "is not" if valid["valid"] == "no" else "may not be"
         yield f"The training after it {says} the one before it: {valid['reason']}. Does it matter?"
+    unread = {
+        fact.envelope.event.checkpoint
+        for fact in ledger.book.facts
+        if isinstance(fact.envelope.event, CheckpointLoadFailed)
+        and fact.attempt in one["attempt_ids"]
+        and fact.time <= ledger.as_of
+    }
     for warning in one["warnings"]:
-        yield f"Why this, and does it matter: {warning}?"
+        named = next((each for each in sorted(unread) if repr(each) in warning), None)
+        if named is None:
+            yield f"Why this, and does it matter: {warning}?"
+        else:
+            yield f"Why could checkpoint {named} not be read back? So training {warning}."
 
 
 def _of_time(one: Answer, ledger: Ledger) -> Iterator[str]:
@@ -108,23 +120,12 @@ def _of_time(one: Answer, ledger: Ledger) -> Iterator[str]:
         ("recompute", "Should checkpoints be closer together?", "to do steps again"),
     ):
         took = spent.get(phase, 0)
-        if whole and took / whole >= _LARGE:
+        if took >= _LONG and took / whole >= _LARGE:
             share = percent(took / whole)
-            limit = _timeout(one, ledger) if phase == "detect" else None
+            seen = first_fault(one, ledger) if phase == "detect" else None
+            limit = None if seen is None else seen.timeout
             known = "" if limit is None else f"; the watchdog's timeout is {duration(limit)}"
             yield f"{asks} It took {duration(took)}, {share} of the incident, {until}{known}."
-
-
-def _timeout(one: Answer, ledger: Ledger) -> int | None:
-    """Return the timeout of the watchdog that saw the first fault, in ns."""
-    place = one["first_fault"]
-    events = [] if place is None else one["observations"][place]["events"]
-    records = {(event["producer"], event["sequence"]) for event in events}
-    for fact in ledger.book.facts:
-        event, envelope = fact.envelope.event, fact.envelope
-        if isinstance(event, Fault) and (envelope.producer, envelope.first_sequence) in records:
-            return event.timeout
-    return None
 
 
 def _of_people(one: Answer, alerts: Sequence[Told] | None) -> Iterator[str]:

@@ -4,7 +4,8 @@ An envelope does not say so. A rank's own recorder is known by the start of its 
 nobody else tells; of all other records the kind says who can have made it.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from headway.events import (
     AttemptStarted,
@@ -17,6 +18,7 @@ from headway.events import (
     RestartBudget,
     RestartPhase,
 )
+from headway.ledger import Ledger
 from headway.ledger.breakage import WATCHDOGS
 from headway.ledger.intake import Stamped
 
@@ -89,6 +91,18 @@ class Tellers:
             case Fault() if event.kind in WATCHDOGS:
                 return LAUNCHER_LOG
         return PARENT if envelope.producer in self._parents else AGENT
+
+
+def first_fault(one: Mapping[str, Any], ledger: Ledger) -> Fault | None:
+    """Return the record of an incident's first fault, where a fault was recorded as such."""
+    place = one["first_fault"]
+    told = [] if place is None else one["observations"][place]["events"]
+    records = {(each["producer"], each["sequence"]) for each in told}
+    for fact in ledger.book.facts:
+        event, envelope = fact.envelope.event, fact.envelope
+        if isinstance(event, Fault) and (envelope.producer, envelope.first_sequence) in records:
+            return event
+    return None
 
 
 def _is_imported(fact: Stamped) -> bool:

@@ -25,6 +25,7 @@ from headway.events import (
 from headway.incidents.model import Source
 from headway.ledger import Ledger
 from headway.ledger.attempt_time import PARTS
+from headway.ledger.breakage import fault_start
 from headway.ledger.intake import Stamped
 from headway.postmortem import sources
 from headway.postmortem.happenings import shortened, words_of
@@ -47,7 +48,8 @@ _LONG = 10**9
 _STATES = (RestartBudget, Allocation, Health)
 """Records that tell how something stands, which is news only where it changed."""
 _TELLING = (Fault, RankExited, AttemptEnded, StopAnnounced)
-_OPENS = "the incident opens: by its own word the first fault, seen {} later, began here"
+_OWN_WORD = "the incident opens: by its own word the first fault, seen {} later, began here"
+_NO_STEP = "the incident opens: the first fault was seen {} later, and no step was done since"
 Answer = Mapping[str, Any]
 
 
@@ -272,7 +274,9 @@ def _turns(one: Answer, ledger: Ledger) -> Iterator[Seen]:
     fault = None if first is None else one["observations"][first]
     if fault is not None and fault["began"] == one["opened"] < fault["time"]:
         later = duration(fault["time"] - one["opened"])
-        yield turn(one["opened"], _OPENS.format(later))
+        record = sources.first_fault(one, ledger)
+        own = record is not None and fault_start(fault["time"], record, one["opened"]) is not None
+        yield turn(one["opened"], (_OWN_WORD if own else _NO_STEP).format(later))
     resumed = one["tries"][-1]["resumed"] if one["tries"] else None
     if one["recovered"] is not None:
         which = "the first step" if resumed is None else f"step {count(resumed + 1)}"
