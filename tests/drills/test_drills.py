@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from gpu_scenario import Scenario
+from headway.cli import main
 from headway.cli.drill_plan import FAULTS, LAYERS, PLACES, SAVES, left_out
 
 EXPECTED = Path(__file__).parent / "expected"
@@ -108,11 +109,14 @@ def test_a_training_that_nothing_breaks_tells_how_efficient_its_checkpoints_are(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", GPU_FAULTS if EVERYTHING else list(GPU_FAULTS)[:1])
-def test_a_kernel_line_blames_a_gpu_or_not(name: str, tmp_path: Path) -> None:
+def test_a_kernel_line_blames_a_gpu_or_not(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     expected = GPU_FAULTS[name]
     options = [word for line in expected["lines"] for word in ("--kernel-line", line)]
     options += ["--kernel-line-after", str(expected["after"])]
     driver = Scenario(tmp_path / "gpus.json").environment
+    options += ["--keep", str(tmp_path / "kept")]
 
     ended = drill("in_process", "exception", "step", "sync", *options, **driver)
     assert ended.returncode == 0, ended.stderr
@@ -127,6 +131,12 @@ def test_a_kernel_line_blames_a_gpu_or_not(name: str, tmp_path: Path) -> None:
     if expected.get("folded"):
         noise = [words for words in incident["evidence"] if "Xid 45" in words]
         assert noise == [f"Xid 45 on {blamed} (3 times), a consequence"]
+
+    database = str(tmp_path / "kept" / "headway.duckdb")
+    assert main(["attach", "--run", "drill", "--database", database, "--json"]) == 0
+    (attached,) = json.loads(capsys.readouterr().out)
+    assert attached["title"] == "drill: exception under in_process"
+    assert attached["content"] == told
 
 
 def drill(

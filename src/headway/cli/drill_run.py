@@ -1,6 +1,7 @@
 """One drill from start to end: the nodes, the fault from outside, the layer, the report."""
 
 import contextlib
+import json
 import os
 import shutil
 import signal
@@ -22,6 +23,7 @@ from headway.cli.processes import Process, is_listening, unused_port
 from headway.cli.refusal import NO, Refusal
 from headway.cli.services import Services
 from headway.exporter.training.faults import MEMORY
+from headway.storage.client import CollectorClient
 
 _POLL = 0.1
 _LONGEST = 480.0
@@ -89,7 +91,14 @@ class DrillRun:
         left = [folder for name, folder in self._spools.items() if name not in self._lost]
         with self._services.client() as client:
             report = self._services.settled(client, left)
+            self._attach(client, report)
             return report, [client.incident(one["incident"]) for one in report["incidents"]]
+
+    def _attach(self, client: CollectorClient, report: Mapping[str, Any]) -> None:
+        """Keep the result with the configuration that met the fault, that of the first attempt."""
+        content = json.dumps(told(self._drill, report))
+        title = f"drill: {self._drill.fault} under {self._drill.layer}"
+        client.attach(title, content, "headway drill", run=report["run"], attempt=1)
 
     def stop(self) -> None:
         """End every node, then the services."""
