@@ -25,7 +25,11 @@ _FILES_BESIDE = 256
 
 
 class Patience:
-    """Middleware that gives a request some seconds to arrive whole, however slowly it trickles."""
+    """Middleware that ends a request that takes too long.
+
+    It has some seconds to arrive whole, however slowly it trickles; a stop waits no longer for its
+    answer than the server does.
+    """
 
     def __init__(self, app: ASGIApp, seconds: float) -> None:
         """Wrap `app`."""
@@ -33,7 +37,7 @@ class Patience:
         self._seconds = seconds
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on, or answer 408 and close the connection."""
+        """Pass the request on, or answer 408 or, while stopping, 503 and close the connection."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -70,6 +74,16 @@ class Patience:
                 {"Connection": "close"},
             )
             await answer(scope, receive, send)
+        except asyncio.CancelledError:
+            # Only a stop that has waited long enough cancels: who asked is told, the log is not.
+            if not answered:
+                answer = error_answer(
+                    HTTPStatus.SERVICE_UNAVAILABLE,
+                    "The collector is stopping.",
+                    "Ask again in a moment.",
+                    {"Retry-After": "1", "Connection": "close"},
+                )
+                await answer(scope, receive, send)
 
 
 class PatientProtocol(H11Protocol):

@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from queue import SimpleQueue
 from types import FrameType
 from typing import NoReturn
 
@@ -116,7 +117,12 @@ def main(
 class _Server(uvicorn.Server):
     """uvicorn's server, whose stop has an end: it would wait for threads however long they take."""
 
-    _leaving: threading.Timer | None = None
+    def __init__(self, config: uvicorn.Config) -> None:
+        """Begin to wait for a stop, in a thread."""
+        super().__init__(config)
+        # A signal's handler may interrupt whoever holds a lock; to put something here needs none.
+        self._stops: SimpleQueue[None] = SimpleQueue()
+        threading.Thread(target=self._see_out, name="headway-stop", daemon=True).start()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Begin to stop."""
@@ -125,10 +131,12 @@ class _Server(uvicorn.Server):
 
     def leave_soon(self) -> None:
         """End the process in a while, whatever still runs."""
-        if self._leaving is None:
-            self._leaving = threading.Timer(STOP_SECONDS, _leave)
-            self._leaving.daemon = True
-            self._leaving.start()
+        self._stops.put(None)
+
+    def _see_out(self) -> None:
+        self._stops.get()
+        time.sleep(STOP_SECONDS)
+        _leave()
 
 
 def _leave() -> None:

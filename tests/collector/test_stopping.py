@@ -118,9 +118,12 @@ def test_ledgers_that_are_computed_and_asked_for_without_end_do_not_keep_a_stop_
     told = [record(1, RunStarted(run_name="llama")), steps(2, 10)]
     headers = {"content-type": "application/x-protobuf"}
 
+    statuses: list[int] = []
+
     def ask() -> None:
         with suppress(httpx.HTTPError):
-            httpx.get(f"{collector.address}/api/v1/runs/llama-1/report", timeout=60)
+            address = f"{collector.address}/api/v1/runs/llama-1/report"
+            statuses.append(httpx.get(address, timeout=60).status_code)
 
     try:
         sent = httpx.post(
@@ -138,6 +141,8 @@ def test_ledgers_that_are_computed_and_asked_for_without_end_do_not_keep_a_stop_
     finally:
         collector.kill()
     assert status == 0, errors
+    assert "Traceback" not in errors
+    assert statuses == [503] * 8
     store = EventStore.open(database)
     try:
         assert list(store.envelopes()) == told
