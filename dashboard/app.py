@@ -4,7 +4,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from headway.dashboard import markup, sign_in
+from headway.dashboard import bars, heatmap, markup, sign_in
 from headway.dashboard.pages import PAGES
 from headway.dashboard.sentences import IDLE
 from headway.settings import DashboardSettings, load
@@ -28,7 +28,7 @@ page = st.navigation(
 )
 st.set_page_config(page_title=f"{page.title} - Headway", page_icon=str(_ICON), layout="wide")
 st.logo(str(_WORDMARK), size="large")
-st.html(markup.STYLE)
+st.html(markup.STYLE + bars.STYLE + heatmap.STYLE)
 if sign_in.admitted(load(DashboardSettings)):
     page.run()
     st.html(markup.foot(IDLE))

@@ -33,7 +33,7 @@ PAGES = (
     Page(title="Incidents", path="incidents", draw=incidents.page),
     Page(title="Incident", path="incident", draw=incident.page, listed=False),
     Page(title="Recovery", path="recovery", draw=recovery.page, plotted=True),
-    Page(title="Hardware", path="hardware", draw=hardware.page, plotted=True),
+    Page(title="Hardware", path="hardware", draw=hardware.page),
     Page(title="Alerts", path="alerts", draw=alerts.page),
     Page(title="Explore", path="explore", draw=explore.page),
     Page(title="Health", path="health", draw=health.page),

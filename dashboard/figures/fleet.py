@@ -7,9 +7,10 @@ from typing import Any
 import plotly.graph_objects as go  # type: ignore[import-untyped]  # it ships no types
 
 from headway import metrics
-from headway.dashboard.figures.ledger import ledger_rows, say_amounts
-from headway.dashboard.figures.style import HORIZONTAL_BARS, MILLISECOND, local, styled
-from headway.dashboard.palette import INCIDENT, NEUTRAL
+from headway.dashboard.bars import Part, Row
+from headway.dashboard.figures import ledger
+from headway.dashboard.figures.style import MILLISECOND, local, styled
+from headway.dashboard.palette import INCIDENT
 from headway.fleet.sides import SIDES
 from headway.wording import counted, gpu_hours, percent, plain, titled
 
@@ -20,91 +21,42 @@ SIDE_COLOURS: Mapping[str, str] = {
     "undecided": "#7B8794",
 }
 """Colours of the sides, from the Okabe-Ito palette."""
-_HOUR = 3_600 * 10**9
 _MARKS = 104
 """Height in percent at which incidents stand, above the bars."""
 _LONGEST_NAME = 60
 
 
-def waterfall(group: Mapping[str, Any]) -> go.Figure:
+def waterfall(group: Mapping[str, Any]) -> list[Row]:
     """Return the way from allocated GPU time down to productive time; the shares sum to 100 %."""
-    time = group["gpu_time"]
-    whole = time["elapsed_ns"]
-    rows = ledger_rows(time)
-    steps = [("Allocated", 0, whole, NEUTRAL, "GPU time held by all runs.")]
-    left = whole
-    for category, amount in rows:
-        if category.name != "productive":
-            left -= amount
-            steps.append((category.title, left, amount, category.colour, category.description))
-    lasting = metrics.category("productive")
-    amount = time["categories"].get("productive", 0)
-    steps.append((lasting.title, 0, amount, lasting.colour, lasting.description))
-    figure = go.Figure(
-        go.Bar(
-            y=[f"{title}  <b>{percent(part / whole)}</b>" for title, _, part, _, _ in steps],
-            base=[100 * base / whole for _, base, _, _, _ in steps],
-            x=[100 * part / whole for _, _, part, _, _ in steps],
-            marker_color=[colour for _, _, _, colour, _ in steps],
-            hovertext=[
-                f"<b>{title}</b><br>{gpu_hours(part)}, {percent(part / whole)}<br>{meaning}"
-                for title, _, part, _, meaning in steps
-            ],
-            hovertemplate="%{hovertext}<extra></extra>",
-            **HORIZONTAL_BARS,
-        )
-    )
-    say_amounts(
-        figure,
-        [
-            (
-                f"{title}  <b>{percent(part / whole)}</b>",
-                100 * base / whole,
-                100 * part / whole,
-                gpu_hours(part),
-            )
-            for title, base, part, _, _ in steps[1:-1]
-            if part
-        ],
-    )
-    styled(figure, 30 * len(steps) + 60, bargap=0.25)
-    figure.update_yaxes(autorange="reversed", showgrid=False, fixedrange=True)
-    figure.update_xaxes(range=[0, 100], ticksuffix=" %", fixedrange=True, nticks=6)
-    return figure
+    meaning = "GPU time held by all runs."
+    return ledger.waterfall(group["gpu_time"], "Allocated", meaning, gpu_hours)
 
 
-def causes(group: Mapping[str, Any]) -> go.Figure:
+def causes(group: Mapping[str, Any]) -> list[Row]:
     """Return what incidents of each cause cost in GPU-hours, coloured by whose they are."""
     rows = group["causes"]
-    figure = go.Figure()
-    for name, side in SIDES.items():
-        own = [one for one in rows if one["side"] == name]
-        if not own:
-            continue
-        figure.add_bar(
-            name=side.title,
-            y=[titled(one["cause"]) for one in own],
-            x=[one["lost_gpu_ns"] / _HOUR for one in own],
-            marker_color=SIDE_COLOURS[name],
-            hovertext=[
-                f"<b>{titled(one['cause'])}</b> ({side.title.lower()})<br>"
-                f"{counted(one['incidents'], 'incident')}, {gpu_hours(one['lost_gpu_ns'])} lost<br>"
-                f"{side.description}"
-                for one in own
+    most = max(one["lost_gpu_ns"] for one in rows) or 1
+    return [
+        Row(
+            name=titled(one["cause"]),
+            parts=[
+                Part(begin=0, width=one["lost_gpu_ns"] / most, colour=SIDE_COLOURS[one["side"]])
             ],
-            hovertemplate="%{hovertext}<extra></extra>",
-            **HORIZONTAL_BARS,
+            amount=gpu_hours(one["lost_gpu_ns"]),
+            meaning=[
+                f"{SIDES[one['side']].title}: {counted(one['incidents'], 'incident')}, "
+                f"{gpu_hours(one['lost_gpu_ns'])} lost",
+                SIDES[one["side"]].description,
+            ],
         )
-    styled(figure, 30 * len(rows) + 110, bargap=0.25, showlegend=True)
-    figure.update_yaxes(
-        categoryorder="array",
-        categoryarray=[titled(one["cause"]) for one in rows],
-        autorange="reversed",
-        showgrid=False,
-        fixedrange=True,
-    )
-    figure.update_xaxes(title="GPU-hours lost", rangemode="tozero", fixedrange=True, nticks=6)
-    return figure
+        for one in rows
+    ]
+
+
+def side_colours(group: Mapping[str, Any]) -> Mapping[str, str]:
+    """Return what the colours of causes mean."""
+    used = {one["side"] for one in group["causes"]}
+    return {side.title: SIDE_COLOURS[name] for name, side in SIDES.items() if name in used}
 
 
 def course(found: Mapping[str, Any], zone: tzinfo) -> go.Figure:

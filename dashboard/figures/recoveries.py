@@ -1,13 +1,15 @@
 """How long recoveries take, what their time goes to, and how many attempts they need."""
 
 from collections.abc import Mapping
+from itertools import accumulate
 from typing import Any
 
 import plotly.graph_objects as go  # type: ignore[import-untyped]  # it ships no types
 
-from headway.dashboard.figures.style import HORIZONTAL_BARS, SECOND, styled, unit_of
+from headway.dashboard.bars import Part, Row
+from headway.dashboard.figures.style import SECOND, styled
 from headway.incidents.model import PHASES
-from headway.incidents.vocabulary import PHASE_COLOURS, PHASE_MEANINGS
+from headway.incidents.vocabulary import PHASE_COLOURS
 from headway.wording import count, counted, duration, percent, titled
 
 Group = Mapping[str, Any]
@@ -71,40 +73,41 @@ def curves(groups: Mapping[str, Group]) -> go.Figure:
     return figure
 
 
-def phases(groups: Mapping[str, Group]) -> go.Figure:
+def phases(groups: Mapping[str, Group]) -> list[Row]:
     """Return what the time of all incidents of each group went to, phase by phase."""
     shown = [name for name in by_time(groups) if any(groups[name]["phase_ns"].values())]
     longest = max((sum(groups[name]["phase_ns"].values()) for name in shown), default=0)
-    size, unit = unit_of(longest)
-    figure = go.Figure()
-    for phase in PHASES:
-        amounts = [groups[name]["phase_ns"][phase] for name in shown]
-        if not any(amounts):
-            continue
-        figure.add_bar(
-            name=phase.capitalize(),
-            y=[titled(name) for name in shown],
-            x=[amount / size for amount in amounts],
-            marker_color=PHASE_COLOURS[phase],
-            hovertext=[
-                f"<b>{titled(name)}: {phase}</b><br>{duration(amount)}, "
-                f"{percent(amount / sum(groups[name]['phase_ns'].values()))}"
-                f"<br>{PHASE_MEANINGS[phase]}"
-                for name, amount in zip(shown, amounts, strict=True)
-            ],
-            hovertemplate="%{hovertext}<extra></extra>",
-            **HORIZONTAL_BARS,
-        )
-    styled(figure, 30 * len(shown) + 110, barmode="stack", bargap=0.3, showlegend=True)
-    figure.update_yaxes(
-        categoryorder="array",
-        categoryarray=[titled(name) for name in shown],
-        autorange="reversed",
-        showgrid=False,
-        fixedrange=True,
+    return [_phases(titled(name), groups[name]["phase_ns"], longest) for name in shown]
+
+
+def _phases(name: str, times: Mapping[str, int], longest: int) -> Row:
+    whole, used = sum(times.values()), [phase for phase in PHASES if times[phase]]
+    ends = accumulate(times[phase] for phase in used)
+    return Row(
+        name=name,
+        parts=[
+            Part(
+                begin=(end - times[phase]) / longest,
+                width=times[phase] / longest,
+                colour=PHASE_COLOURS[phase],
+            )
+            for phase, end in zip(used, ends, strict=True)
+        ],
+        amount=duration(whole),
+        meaning=[
+            f"{phase.capitalize()}: {duration(times[phase])}, {percent(times[phase] / whole)}"
+            for phase in used
+        ],
     )
-    figure.update_xaxes(title=f"Time of all incidents ({unit})", fixedrange=True, nticks=6)
-    return figure
+
+
+def phase_colours(groups: Mapping[str, Group]) -> Mapping[str, str]:
+    """Return what the colours of phases mean."""
+    return {
+        phase.capitalize(): PHASE_COLOURS[phase]
+        for phase in PHASES
+        if any(one["phase_ns"][phase] for one in groups.values())
+    }
 
 
 def attempts(groups: Mapping[str, Group]) -> go.Figure:

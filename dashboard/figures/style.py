@@ -6,15 +6,13 @@ from typing import Any
 
 import plotly.graph_objects as go  # type: ignore[import-untyped]  # it ships no types
 
-from headway.dashboard.palette import EDGE, GRID
+from headway.dashboard.palette import GRID
 
 Report = Mapping[str, Any]
 Interval = Mapping[str, Any]
 
 MILLISECOND = 1_000_000
 SECOND = 1_000 * MILLISECOND
-
-HORIZONTAL_BARS: Mapping[str, Any] = {"orientation": "h", "marker_line": {"color": EDGE}}
 
 
 def unit_of(ns: int) -> tuple[int, str]:

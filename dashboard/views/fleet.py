@@ -10,7 +10,7 @@ from headway.dashboard import fleet_rows as rows
 from headway.dashboard import markup, numbers, source
 from headway.dashboard.figures import fleet as figures
 from headway.dashboard.views import reader, window
-from headway.dashboard.views.plots import plot
+from headway.dashboard.views.plots import plain_bars, plot
 from headway.dashboard.views.window import Window
 from headway.fleet import words
 from headway.fleet.sides import SIDES
@@ -144,9 +144,8 @@ def _waterfall(meant: Window, group: Mapping[str, Any]) -> None:
     if not group["gpu_time"]["elapsed_ns"]:
         st.caption("No run has said how many GPUs it holds.")
         return
-    plot(
+    plain_bars(
         figures.waterfall(group),
-        "fleet-waterfall",
         "Waterfall from allocated GPU time through every loss to productive time.",
     )
 
@@ -165,7 +164,11 @@ def _causes(meant: Window, group: Mapping[str, Any]) -> None:
     shares = words.side_shares(group)
     if shares:
         st.caption(f"{shares[:1].upper()}{shares[1:]}.")
-    plot(figures.causes(group), "fleet-causes", "GPU-hours lost by cause, the costliest first.")
+    plain_bars(
+        figures.causes(group),
+        "GPU-hours lost by cause, the costliest first.",
+        figures.side_colours(group),
+    )
 
 
 def _course(meant: Window) -> None:

@@ -5,11 +5,9 @@ from typing import Any
 
 import streamlit as st
 
-from headway.dashboard import fleet_rows, markup, numbers, source
+from headway.dashboard import fleet_rows, heatmap, markup, numbers, source
 from headway.dashboard import hardware_rows as rows
-from headway.dashboard.figures import hardware as figures
 from headway.dashboard.views import notes, reader, window
-from headway.dashboard.views.plots import plot
 from headway.dashboard.views.window import Window
 from headway.wording import UNKNOWN, count, counted, when
 
@@ -108,13 +106,13 @@ def _heatmap(meant: Window, found: Mapping[str, Any], query: str) -> None:
         query,
         key="heatmap",
     )
-    heatmap = found["heatmap"]
-    if not heatmap["nodes"]:
+    told = found["heatmap"]
+    if not told["nodes"]:
         st.caption(f"No node was seen in this time ({meant.name}).")
         return
-    plot(figures.heatmap(heatmap), "hardware-heatmap", "Failures of each node on each day.")
-    st.html(markup.colours(figures.COLOURS))
-    left = heatmap["left_out"]
+    st.html(heatmap.html(told, "Failures of each node on each day."))
+    st.html(markup.colours(heatmap.COLOURS))
+    left = told["left_out"]
     more = f"{counted(left, 'node')} that failed less are left out. " if left else ""
     st.caption(f"{more}{meant.words(found)}. The worst nodes come first.")
 

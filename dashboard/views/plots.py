@@ -1,9 +1,11 @@
 """How a figure gets onto a page: in the reader's colours, with words for who cannot see it."""
 
+from collections.abc import Mapping, Sequence
+
 import plotly.graph_objects as go  # type: ignore[import-untyped]  # it ships no types
 import streamlit as st
 
-from headway.dashboard import markup
+from headway.dashboard import bars, markup
 from headway.dashboard.palette import EDGE
 from headway.dashboard.views import reader
 
@@ -28,6 +30,15 @@ def plot(figure: go.Figure, key: str, description: str) -> None:
     figure.update_xaxes(tickfont_color=ink, title_font_color=ink)
     figure.update_yaxes(tickfont_color=ink, title_font_color=ink)
     st.plotly_chart(figure, key=key, config=_CHART, alt=description)
+
+
+def plain_bars(
+    rows: Sequence[bars.Row], description: str, colours: Mapping[str, str] | None = None
+) -> None:
+    """Show bars that need no plotly: shares of one whole, or with `colours` that mean something."""
+    if colours is not None:
+        st.html(markup.colours(colours))
+    st.html(bars.html(rows, description, panel=reader.look().panel, shares=colours is None))
 
 
 def bar_colours(figure: go.Figure) -> dict[str, str]:

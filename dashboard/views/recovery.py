@@ -9,7 +9,7 @@ from headway.dashboard import markup, numbers, source
 from headway.dashboard import recovery_rows as rows
 from headway.dashboard.figures import recoveries as figures
 from headway.dashboard.views import reader, window
-from headway.dashboard.views.plots import plot
+from headway.dashboard.views.plots import plain_bars, plot
 from headway.dashboard.views.window import Window
 from headway.events import CAUSES
 from headway.incidents.vocabulary import PHASE_COLOURS, PHASE_MEANINGS
@@ -91,7 +91,11 @@ def _show(meant: Window, by: str, cause: str | None) -> None:
             query,
             key="phases",
         )
-        plot(figures.phases(groups), "recovery-phases", "Time of incidents by phase and group.")
+        plain_bars(
+            figures.phases(groups),
+            "Time of incidents by phase and group.",
+            figures.phase_colours(groups),
+        )
     _rates(groups, by, query)
     _attempts(groups, query)
     _validity(found, query)

@@ -57,6 +57,7 @@ def test_the_run_page_shows_the_two_goodputs_of_the_terminal_report(
     assert infrastructure == ratio_range(**one.report["infrastructure_goodput"])
     assert re.search(rf"Training goodput\s+{training}\s", printed)
     assert re.search(rf"Infrastructure goodput\s+{infrastructure}\s", printed)
+    expect(page.locator(".hw-bars .hw-part").first).to_be_attached()
     expect(page.locator(".js-plotly-plot .barlayer").first).to_be_attached()
     assert watch.complaints == []
     assert watch.outside == []
@@ -66,14 +67,16 @@ def test_the_run_page_shows_the_two_goodputs_of_the_terminal_report(
 def test_a_bar_of_the_ledger_explains_itself(browser: Browser, address: str) -> None:
     page = browser.new_page()
     page.goto(f"{address}/run?run={ENDED.report['run']}")
-    ledger = page.locator(".js-plotly-plot").first
-    bar = ledger.locator(".barlayer .point path").nth(1)
-    expect(bar).to_be_attached()
+    row = page.locator(".hw-bars li").filter(has_text=CATEGORIES["rolled_back"].title)
+    definition = row.get_by_text(CATEGORIES["rolled_back"].description)
+    expect(definition).to_be_hidden()
 
-    bar.hover(force=True)
-
-    definition = CATEGORIES["rolled_back"].description
-    expect(ledger.locator(".hoverlayer")).to_contain_text(definition)
+    row.hover()
+    expect(definition).to_be_visible()
+    page.mouse.move(0, 0)
+    expect(definition).to_be_hidden()
+    row.focus()
+    expect(definition).to_be_visible()
     page.close()
 
 

@@ -1,5 +1,6 @@
 """Figures and rows of the fleet's pages, against answers of the API that are written by hand."""
 
+import re
 from datetime import UTC
 from html import unescape
 from typing import Any
@@ -7,8 +8,8 @@ from typing import Any
 import pytest
 
 from fleet_figures import incident, share
-from headway.dashboard import fleet_rows, hardware_rows, recovery_rows
-from headway.dashboard.figures import fleet, hardware, recoveries
+from headway.dashboard import fleet_rows, hardware_rows, heatmap, recovery_rows
+from headway.dashboard.figures import fleet, recoveries
 from headway.fleet.course import course
 from headway.fleet.recoveries import recoveries as told
 from headway.fleet.spans import DAY, HOUR
@@ -22,13 +23,13 @@ PRICE = {"per_gpu_hour": 2.0, "currency": "EUR"}
 def test_the_waterfall_ends_at_productive_time_and_its_bars_hang_together() -> None:
     group = totals([share(seconds={"productive": 60, "restart": 30, "spare": 10})], None)
 
-    (bars,) = fleet.waterfall(group).data
+    rows = fleet.waterfall(group)
 
-    assert bars.y[0].startswith("Allocated")
-    assert [round(x, 6) for x in bars.x if x] == [100, 30, 10, 60]
-    ends = [base + x for base, x in zip(bars.base, bars.x, strict=True) if x]
-    assert ends == pytest.approx([100, 100, 70, 60])
-    assert "spare" in "".join(bars.y).lower()
+    assert rows[0].name == "Allocated"
+    bars = [part for row in rows for part in row.parts if part.width]
+    assert [bar.width for bar in bars] == pytest.approx([1, 0.3, 0.1, 0.6])
+    assert [bar.begin + bar.width for bar in bars] == pytest.approx([1, 1, 0.7, 0.6])
+    assert any("spare" in row.name.lower() for row in rows)
 
 
 def test_causes_are_coloured_by_whose_they_are_the_costliest_first() -> None:
@@ -38,14 +39,18 @@ def test_causes_are_coloured_by_whose_they_are_the_costliest_first() -> None:
         incident("c", cause="gpu_oom", lost_gpu=5 * HOUR),
     ]
 
-    figure = fleet.causes(totals([share(incidents=known)], None))
+    group = totals([share(incidents=known)], None)
 
-    found = {bar.name: (list(bar.y), list(bar.x)) for bar in figure.data}
-    assert found == {
-        "Machines": (["GPU fault"], [9]),
-        "Software": (["GPU OOM", "Exception"], [5, 3]),
-    }
-    assert list(figure.layout.yaxis.categoryarray) == ["GPU fault", "GPU OOM", "Exception"]
+    colours = fleet.side_colours(group)
+
+    assert list(colours) == ["Machines", "Software"]
+    assert [(row.name, row.amount, row.parts[0].colour) for row in fleet.causes(group)] == [
+        ("GPU fault", "9.0 GPU-h", colours["Machines"]),
+        ("GPU OOM", "5.0 GPU-h", colours["Software"]),
+        ("Exception", "3.0 GPU-h", colours["Software"]),
+    ]
+    widths = [row.parts[0].width for row in fleet.causes(group)]
+    assert widths == pytest.approx([1, 5 / 9, 3 / 9])
 
 
 def test_the_course_shows_shares_of_each_cell_and_marks_incidents() -> None:
@@ -92,14 +97,14 @@ def test_phases_are_stacked_by_group_the_longest_first() -> None:
         incident("b", cause="hang", phases={"detect": 600 * SECOND}),
     ]
 
-    figure = recoveries.phases(told(known)["by_cause"])
+    hang, exception = recoveries.phases(told(known)["by_cause"])
 
-    found = {bar.name: dict(zip(bar.y, bar.x, strict=True)) for bar in figure.data}
-    assert found == {
-        "Detect": {"Hang": 10, "Exception": 1},
-        "Load": {"Hang": 0, "Exception": 0.5},
-    }
-    assert list(figure.layout.yaxis.categoryarray) == ["Hang", "Exception"]
+    assert (hang.name, hang.amount) == ("Hang", "10 min 0 s")
+    assert (exception.name, exception.amount) == ("Exception", "1 min 30 s")
+    assert [(part.begin, part.width) for part in hang.parts] == [(0, 1)]
+    spans = [(part.begin, part.width) for part in exception.parts]
+    assert spans == [(0, pytest.approx(0.1)), (pytest.approx(0.1), pytest.approx(0.05))]
+    assert list(recoveries.phase_colours(told(known)["by_cause"])) == ["Detect", "Load"]
 
 
 def test_five_attempts_and_more_share_a_bar() -> None:
@@ -124,11 +129,29 @@ def test_the_heatmap_leaves_days_empty_on_which_nobody_looked() -> None:
         "nodes": [{"node": "node-1", "failures": [None, 0]}, {"node": "b", "failures": [1, 17]}],
     }
 
-    (cells,) = hardware.heatmap(found).data
+    html = heatmap.html(found, "Failures")
 
-    assert [list(row) for row in cells.z] == [[None, 0], [1, 3]]
-    assert list(cells.x) == ["1970-01-01", "1970-01-02"]
-    assert "17 failures" in cells.text[1][1]
+    first, second = re.findall(r"</a><div[^>]*>(.*?)</div>", html)
+    assert re.findall(r"grid-column:([^;]*);", first) == ["2/span 1"]
+    assert "hw-failed" not in first
+    assert re.findall(r'title="([^"]*)">([^<]*)<', second) == [
+        ("1970-01-01: 1 failure", "1"),
+        ("1970-01-02: 17 failures", "17"),
+    ]
+    assert re.findall(r"background-color:([^\"]*)", second) == [
+        heatmap.COLOURS["1"],
+        heatmap.COLOURS["3 or more"],
+    ]
+    assert 'href="hardware?node=node-1"' in html
+
+
+def test_a_year_of_days_without_a_failure_is_one_piece() -> None:
+    failures = [0] * 200 + [None] * 3 + [0] * 162
+    found = {"days": [n * DAY for n in range(365)], "nodes": [{"node": "n", "failures": failures}]}
+
+    html = heatmap.html(found, "Failures")
+
+    assert re.findall("hw-fine.*?grid-column:([^;]*);", html) == ["1/span 200", "204/span 162"]
 
 
 def _run(**values: Any) -> dict[str, Any]:

@@ -16,8 +16,9 @@ from headway import cli
 from headway.events import RunStarted
 from headway.fleet import words
 from headway.settings import CollectorSettings
-from headway.wording import count, duration, percent, ratio_range
+from headway.wording import count, duration, percent, ratio_range, titled
 from incident_collector import Running, running
+from page_bars import bars
 from records import record
 
 
@@ -71,18 +72,16 @@ def _metrics(at: AppTest) -> dict[str, str]:
     return {metric.label: metric.value for metric in at.metric}
 
 
+def _html(at: AppTest) -> str:
+    return "\n".join(element.proto.body for element in at.get("html"))
+
+
 def _text(at: AppTest) -> str:
-    bodies = [element.proto.body for element in at.get("html")]
-    return " ".join(unescape(re.sub("<[^>]*>", " ", "\n".join(bodies))).split())
+    return " ".join(unescape(re.sub("<[^>]*>", " ", _html(at))).split())
 
 
 def _links(at: AppTest) -> list[str]:
-    bodies = "\n".join(element.proto.body for element in at.get("html"))
-    return [unescape(one) for one in re.findall(r'href="([^"]*)"', bodies)]
-
-
-def _figures(at: AppTest) -> list[dict[str, Any]]:
-    return [json.loads(one.proto.spec) for one in at.get("plotly_chart")]
+    return [unescape(one) for one in re.findall(r'href="([^"]*)"', _html(at))]
 
 
 def _ask(collector: Running, path: str, **query: Any) -> dict[str, Any]:
@@ -125,12 +124,26 @@ def test_the_waterfall_leads_from_all_time_to_productive_time(
     at = _open(collector, _fleet, monkeypatch, window="all time")
     (group,) = _ask(collector, "fleet")["groups"]
 
-    (bars,) = _figures(at)[0]["data"]
-    assert (bars["x"][0], bars["base"][0]) == (100, 0)
-    assert sum(bars["x"][1:]) == pytest.approx(100)
-    assert bars["x"][-1] == pytest.approx(
-        100 * group["gpu_time"]["training_goodput"]["low"], abs=0.5
-    )
+    first, *others = bars(_html(at), "Waterfall").values()
+    assert first == [(0, 100)]
+    widths = [width for ((_, width),) in others]
+    assert sum(widths) == pytest.approx(100, abs=0.01)
+    assert widths[-1] == pytest.approx(100 * group["gpu_time"]["training_goodput"]["low"], abs=0.5)
+
+
+@pytest.mark.slow
+def test_what_incidents_cost_by_cause_is_that_of_the_api(
+    collector: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at = _open(collector, _fleet, monkeypatch, window="all time")
+    causes = _ask(collector, "fleet")["groups"][0]["causes"]
+
+    rows = bars(_html(at), "GPU-hours lost by cause")
+    assert list(rows) == [titled(one["cause"]) for one in causes]
+    (widest, *_) = causes
+    for one, ((begin, width),) in zip(causes, rows.values(), strict=True):
+        assert begin == 0
+        assert width == pytest.approx(80 * one["lost_gpu_ns"] / widest["lost_gpu_ns"], abs=0.01)
 
 
 @pytest.mark.slow
@@ -277,11 +290,13 @@ def test_the_heatmap_is_that_of_the_api(
     at = _open(collector, _hardware, monkeypatch, window="24 h")
     found = _ask(collector, "hardware", last=DAY)["heatmap"]
 
-    (figure,) = _figures(at)
-    (cells,) = figure["data"]
-    assert cells["type"] == "heatmap"
-    assert cells["y"] == [one["node"] for one in found["nodes"]]
-    assert cells["z"] == [one["failures"] for one in found["nodes"]]
+    shown = _html(at)
+    (drawn,) = re.findall('<div class="hw-days".*', shown)
+    links = re.findall(r'href="hardware\?node=([^"]*)"', drawn)
+    assert links == [one["node"] for one in found["nodes"]]
+    failed = [count for one in found["nodes"] for count in one["failures"] if count]
+    assert failed
+    assert re.findall(r'title="[-\d]*: ([^ ]*) failures?"', drawn) == [*map(str, failed)]
 
 
 @pytest.mark.slow

@@ -6,7 +6,7 @@ from headway.dashboard import markup, numbers, sentences, source
 from headway.dashboard.figures import ledger
 from headway.dashboard.figures.style import Report
 from headway.dashboard.views import reader
-from headway.dashboard.views.plots import plot
+from headway.dashboard.views.plots import plain_bars
 from headway.wording import count, counted, duration, percent, plain, ratio_range
 
 
@@ -92,9 +92,8 @@ def show_ledger(report: Report) -> None:
     if not report["elapsed_ns"]:
         st.caption("Nothing yet: the run has just begun.")
         return
-    plot(
+    plain_bars(
         ledger.waterfall(report),
-        "ledger",
         "Waterfall from elapsed time through every loss to productive time.",
     )
     elapsed = report["elapsed_ns"]
