@@ -69,6 +69,10 @@ class CollectorRefused(CollectorError):  # noqa: N818  # the condition reads as 
     """The collector answered with an error: wrong token, not ready, wrong request."""
 
 
+class CollectorBusy(CollectorRefused):
+    """The collector cannot answer now, and says that it can in a moment."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
     """An answer with its version, or None where it did not change; true up to `as_of` (UTC ns)."""
@@ -536,6 +540,8 @@ class CollectorClient:
                 "Set HEADWAY_ENDPOINT to the collector's address.",
             )
         kind: type[CollectorError] = CollectorRefused
+        if "Retry-After" in response.headers:
+            kind = CollectorBusy
         if response.status_code == httpx.codes.NOT_FOUND:
             one_of = path.removeprefix("/api/v1/").rpartition("/")[0].partition("/")[0]
             kind = {

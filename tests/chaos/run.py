@@ -11,7 +11,7 @@ from chaos.training import train
 from chaos.verdict import Verdict, verdict
 from chaos.world import Counts, World
 from headway.settings import ClientSettings
-from headway.storage.client import CollectorClient
+from headway.storage.client import CollectorBusy, CollectorClient
 
 
 def disturb(folder: Path, kills: int, chance: Random) -> dict[str, Any]:
@@ -46,10 +46,25 @@ def disturb(folder: Path, kills: int, chance: Random) -> dict[str, Any]:
     return {**found, "passed": not any(found[name] for name in wrong)}
 
 
+_PATIENCE = 600.0
+"""Seconds for a collector to read and compute again what it has to answer for."""
+
+
 def _judged(world: World) -> Verdict:
     with CollectorClient(ClientSettings(endpoint=world.collector.address, timeout=60)) as client:
-        live = {item["run"]: client.report(item["run"]) for item in client.runs()}
+        live = _reports(client, time.monotonic() + _PATIENCE)
     status, errors = world.collector.stop()
     if status != 0:
         world.counts.errors.append(errors)
     return verdict(world.truth, world.database, live)
+
+
+def _reports(client: CollectorClient, deadline: float) -> dict[str, dict[str, Any]]:
+    """Return the report of each run, as soon as the collector is not busy any more."""
+    while True:
+        try:
+            return {item["run"]: client.report(item["run"]) for item in client.runs()}
+        except CollectorBusy:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(1)

@@ -7,6 +7,7 @@ import pytest
 
 from headway.settings import ClientSettings, SettingError
 from headway.storage.client import (
+    CollectorBusy,
     CollectorClient,
     CollectorRefused,
     CollectorUnreachable,
@@ -75,6 +76,13 @@ def test_something_else_there_is_not_taken_for_a_collector() -> None:
 def test_the_collectors_own_words_reach_the_person(status: int, kind: type[Exception]) -> None:
     answer = httpx.Response(status, json={"error": "It is so.", "next": "Do this."})
     with client(answer) as found, pytest.raises(kind, match=r"It is so\. Do this\."):
+        found.report("x")
+
+
+def test_a_collector_that_is_busy_is_told_from_one_that_refuses() -> None:
+    words = {"error": "It is being computed.", "next": "Try again in a moment."}
+    answer = httpx.Response(503, json=words, headers={"Retry-After": "1"})
+    with client(answer) as found, pytest.raises(CollectorBusy, match="being computed"):
         found.report("x")
 
 
