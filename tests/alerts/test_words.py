@@ -27,7 +27,7 @@ def promtool(tmp_path: Path, tests: list[object]) -> None:
     rules = tmp_path / "rules.yml"
     rules.write_text(rule_file(GROUPS, "http://127.0.0.1:8752"), encoding="utf-8")
     written = tmp_path / "tests.yml"
-    whole = {"rule_files": [str(rules)], "evaluation_interval": "15s", "tests": tests}
+    whole = {"rule_files": [str(rules)], "evaluation_interval": "1m", "tests": tests}
     written.write_text(json.dumps(whole), encoding="utf-8")
     told = subprocess.run(
         ["promtool", "test", "rules", str(written)], capture_output=True, text=True, check=False
@@ -72,8 +72,8 @@ def test_summaries_read_the_same_in_both_engines(tmp_path: Path) -> None:
         elif "node" in own:
             expected["exp_annotations"]["node_url"] = "http://127.0.0.1:8752/hardware?node=n7"
         alert = {"alertname": rule.name, "eval_time": f"{HELD_FOR}s", "exp_alerts": [expected]}
-        given = {"series": series(rule.metric, own | dict(rule.only)), "values": f"{value}x240"}
-        tests.append({"interval": "15s", "input_series": [given], "alert_rule_test": [alert]})
+        given = {"series": series(rule.metric, own | dict(rule.only)), "values": f"{value}x60"}
+        tests.append({"interval": "1m", "input_series": [given], "alert_rule_test": [alert]})
     promtool(tmp_path, tests)
 
 
