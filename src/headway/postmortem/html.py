@@ -26,7 +26,7 @@ h1 { font-size: 1.6rem; line-height: 1.25; } h2 { font-size: 1.2rem; margin-top:
 table { border-collapse: collapse; font-size: 0.9rem; font-variant-numeric: tabular-nums; }
 th, td { text-align: left; vertical-align: top; padding: 0.35rem 0.9rem 0.35rem 0.4rem;
   border-bottom: 1px solid rgba(123,135,148,0.35); overflow-wrap: break-word; }
-td:last-child { min-width: 14rem; }
+td:last-child { min-width: 14rem; overflow-wrap: anywhere; }
 .number { text-align: right; white-space: nowrap; } .short { white-space: nowrap; }
 .key { display: inline-block; width: 0.7rem; height: 0.7rem; margin-right: 0.4rem;
   border-radius: 2px; outline: 1px solid rgba(123,135,148,0.9); }
@@ -38,12 +38,14 @@ svg { width: 100%; height: auto; min-width: 30rem; } svg text { font: 13px syste
   stroke-width: 3px; stroke-linejoin: round; } svg .mark { stroke: CanvasText; stroke-width: 1; }
 svg rect { stroke: rgba(123,135,148,0.9); stroke-width: 0.5; }
 .foot { font-size: 0.85rem; margin-top: 2.5rem; }
-@media (max-width: 640px) { .wide thead { display: none; } .wide tr { display: block;
+@media (max-width: 640px) { th, td { padding-right: 0.4rem; }
+  .wide thead { display: none; } .wide tr { display: block;
   padding: 0.5rem 0.3rem; border-bottom: 1px solid rgba(123,135,148,0.35); }
   .wide td { display: inline-block; border: none; padding: 0 0.8rem 0 0; text-align: left;
-  white-space: normal; } .wide td:empty { display: none; } .wide td:last-child { display: block; }
+  white-space: normal; } .wide td:empty { display: none; }
+  td:last-child { min-width: 0; white-space: normal; } .wide td:last-child { display: block; }
   .wide td::before { content: attr(data-label) " "; font-weight: 400; opacity: 0.7; }
-  svg { min-width: 0; } }
+  svg { min-width: 0; } svg text, svg .mark { display: none; } }
 @media print { body { margin: 0; max-width: none; } .box { overflow: visible; } }
 """
 _WIDE = 5
