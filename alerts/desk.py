@@ -163,6 +163,10 @@ class Desk:
         waits |= {one["receiver"]: max(0.0, now - one["since"]) for one in self._book.undelivered()}
         return waits
 
+    def failure(self) -> str | None:
+        """Return why what alerting keeps could not be read or written, None where it could."""
+        return self._engine.failure
+
     def test(self, labels: Mapping[str, str]) -> list[dict[str, Any]]:
         """Send a notice that says that it is a test, to whom labels lead; return these.
 

@@ -6,8 +6,9 @@ nor says it under another key. A receiver that does not answer delays nobody els
 
 import logging
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -43,6 +44,7 @@ _DOUBLINGS = 16
 """Doublings after which the pause is the longest, however long a receiver is away."""
 _UNWRITTEN = ""
 """Stands for all receivers while notices are sent that could not be written down."""
+_UNKEPT = "what is decided is not kept for now, and notices are sent without that"
 GIVEN_UP = 24 * 3600.0
 """Seconds after which a notice that a receiver refuses is given up: nobody put that right."""
 
@@ -92,7 +94,9 @@ class Engine:
         self._stopping = threading.Event()
         self._busy: dict[str, Future[None]] = {}
         self._taken: dict[int, Outcome] = {}
-        self._remembered: Groups | None = None
+        self._groups: Groups = {group.identity: group for group in map(group_of, book.groups())}
+        self._silences: list[Silence] = []
+        self._failures: dict[str, str] = {}
         self._unwritten: list[Notice] = []
         self._written: tuple[Alerts, tuple[Group, ...]] | None = None
         self._pool = ThreadPoolExecutor(max_workers=8, thread_name_prefix="alerts")
@@ -120,7 +124,7 @@ class Engine:
             alerts = {alert.key: alert for alert, _ in words}
             loud = [told for alert, told in words if alert.state != "pending"]
             if self._handover is None:
-                decided = plan(self._site, loud, self.silences(), self._groups(), now)
+                decided = plan(self._site, loud, self.silences(), self._groups, now)
             else:
                 decided = Plan(notices=(), groups=())
             self._keep(alerts, decided, now)
@@ -140,27 +144,40 @@ class Engine:
     def _keep(self, alerts: Alerts, decided: Plan, now: float) -> None:
         """Write down what is decided, if it changed, with what could not be before.
 
-        Where that fails it is remembered and sent nevertheless: a full disk is what people are
-        to hear of.
+        Where that fails it is sent nevertheless: a full disk is what people are to hear of.
         """
         notices = [*self._unwritten, *decided.notices]
         state = alerts, decided.groups
         if state == self._written and not notices:
             return
-        try:
+        self._groups = {group.identity: group for group in decided.groups}
+        with self._noted(_UNKEPT):
             self._book.turn(
                 {AlertKey(rule=one.rule, labels=one.labels): _row(one) for one in alerts.values()},
                 {group.key: as_row(group) for group in decided.groups},
                 [_posted(notice) for notice in notices],
                 now,
             )
+            self._unwritten, self._written = [], state
+            return
+        self._unwritten, self._written = notices, None
+
+    @contextmanager
+    def _noted(self, loss: str) -> Iterator[None]:
+        """Go on where the book fails, and say once what is lost by it."""
+        try:
+            yield
         except BookError as error:
-            if self._remembered is None:
-                _LOG.error("%s; notices are sent without it", error)
-            self._remembered = {group.identity: group for group in decided.groups}
-            self._unwritten, self._written = notices, None
+            if loss not in self._failures:
+                _LOG.error("%s; %s", error, loss)
+            self._failures[loss] = str(error)
         else:
-            self._remembered, self._unwritten, self._written = None, [], state
+            self._failures.pop(loss, None)
+
+    @property
+    def failure(self) -> str | None:
+        """Why the book could not be read or written when that was tried last; None if it could."""
+        return next(iter(self._failures.values()), None)
 
     def _send_unwritten(self) -> None:
         """Send what could not be written down; what is not taken is tried at the next look."""
@@ -189,7 +206,10 @@ class Engine:
         if self._unwritten and _UNWRITTEN not in self._busy:
             self._busy[_UNWRITTEN] = self._pool.submit(self._send_unwritten)
         waiting: dict[str, list[dict[str, Any]]] = {}
-        for row in self._book.due(self._clock()):
+        due: list[dict[str, Any]] = []
+        with self._noted("notices that wait in it are not sent"):
+            due = self._book.due(self._clock())
+        for row in due:
             waiting.setdefault(row["receiver"], []).append(row)
         for receiver, rows in waiting.items():
             if receiver not in self._busy:
@@ -209,26 +229,23 @@ class Engine:
         self._book.post([_posted(notice) for notice in notices], self._clock())
 
     def silences(self) -> list[Silence]:
-        """Return every silence."""
-        return [_silence(row) for row in self._book.silences()]
+        """Return every silence; as they were last, where they cannot be read."""
+        with self._noted("silences stay as they were"):
+            self._silences = [_silence(row) for row in self._book.silences()]
+        return self._silences
 
     def acknowledge(self, key: str, by: str) -> Group | None:
         """Let somebody take a group; None if there is none of this key."""
         with self._lock:
-            for group in self._groups().values():
+            for group in self._groups.values():
                 if group.key == key:
                     taken = acknowledged(group, by, self._clock())
-                    if self._remembered is None:
+                    self._groups = {**self._groups, group.identity: taken}
+                    self._written = None  # where it cannot be kept now, it is with the next look
+                    with self._noted(_UNKEPT):
                         self._book.change_group(key, as_row(taken))
-                    else:  # written down with the rest once that can be
-                        self._remembered = {**self._remembered, group.identity: taken}
                     return taken
         return None
-
-    def _groups(self) -> Groups:
-        if self._remembered is not None:
-            return self._remembered
-        return {group.identity: group for group in map(group_of, self._book.groups())}
 
     def _run(self) -> None:
         while not self._stopping.is_set():

@@ -8,11 +8,18 @@ class NoticeLog(Protocol):
     """What was told about something, as it is on record."""
 
     def told(self, subjects: Sequence[str], since: float, until: float) -> list[dict[str, Any]]:
-        """Return the notices about subjects between two times, and who took what they tell."""
+        """Return the notices about subjects between two times, and who took what they tell.
+
+        Raises:
+            BookError: what alerting keeps cannot be read.
+        """
 
 
 class Alerting(NoticeLog, Protocol):
-    """Alerting as the API asks it; every answer is JSON values, times in seconds UTC."""
+    """Alerting as the API asks it; every answer is JSON values, times in seconds UTC.
+
+    What needs the file that alerting keeps raises `BookError` where that cannot be used.
+    """
 
     def start(self) -> None:
         """Begin to work."""
@@ -58,6 +65,9 @@ class Alerting(NoticeLog, Protocol):
 
     def waits(self) -> dict[str, float]:
         """Return for how long each receiver has not taken the oldest notice for it, in seconds."""
+
+    def failure(self) -> str | None:
+        """Return why what alerting keeps could not be read or written, None where it could."""
 
     def test(self, labels: Mapping[str, str]) -> list[dict[str, Any]]:
         """Send a notice that says that it is a test, to whom labels lead; return these.

@@ -28,6 +28,7 @@ from headway.collector.run_ledger import LedgerFailed, StillComputing
 from headway.collector.service import Service
 from headway.collector.serving import Answering, route
 from headway.collector.token_check import REASONS, TokenCheck
+from headway.storage.alert_book import BookError
 from headway.storage.reading import TooSlow
 
 
@@ -58,6 +59,7 @@ def application(service: Service) -> Starlette:
             Busy: _busy,
             StillComputing: _busy,
             TooSlow: _busy,
+            BookError: _book_failed,
         },
     )
     app.state.service = service
@@ -125,6 +127,15 @@ def _ledger_failed(_: Request, error: Exception) -> Response:
 def _busy(_: Request, error: Exception) -> Response:
     return error_answer(
         HTTPStatus.SERVICE_UNAVAILABLE, error, "Try again in a moment.", {"Retry-After": "1"}
+    )
+
+
+def _book_failed(_: Request, error: Exception) -> Response:
+    return error_answer(
+        HTTPStatus.SERVICE_UNAVAILABLE,
+        error,
+        "Make room or mend that file; rules are looked at and people are told without it.",
+        {"Retry-After": "60"},
     )
 
 

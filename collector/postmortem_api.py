@@ -1,5 +1,6 @@
 """The post-mortem of one incident over HTTP: everything that is known of it, in one answer."""
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from http import HTTPMethod
@@ -14,6 +15,9 @@ from headway.postmortem.composing import Answers, postmortem
 from headway.postmortem.gaps import Hole
 from headway.postmortem.model import Postmortem, Told
 from headway.postmortem.timeline import span_of
+from headway.storage.alert_book import BookError
+
+_LOG = logging.getLogger(__name__)
 
 _LATE = 900 * 10**9
 """Time in ns after the closing within which a notice is still about an incident."""
@@ -43,7 +47,10 @@ def incident_postmortem(service: Service, asked: OneIncident) -> Answer:
 
 
 def _notices(service: Service, one: Mapping[str, Any]) -> Sequence[Told] | None:
-    """Return the notices about the incident's run or node while it lasted, and shortly after."""
+    """Return the notices about the incident's run or node while it lasted, and shortly after.
+
+    None where nobody can say.
+    """
     log = service.notice_log
     if log is None:
         return None
@@ -51,7 +58,11 @@ def _notices(service: Service, one: Mapping[str, Any]) -> Sequence[Told] | None:
     if one["suspect_node"] is not None:
         subjects.append(f"node {one['suspect_node']}")
     last = one["as_of"] if one["closed"] is None else one["closed"]
-    told = log.told(subjects, one["opened"] / _SECOND, (last + _LATE) / _SECOND)
+    try:
+        told = log.told(subjects, one["opened"] / _SECOND, (last + _LATE) / _SECOND)
+    except BookError as error:
+        _LOG.warning("a post-mortem has no notices: %s", error)
+        return None
     return [
         Told(
             time=round(each["created"] * _SECOND),

@@ -4,12 +4,14 @@ A run's metrics come from its ledger here, since a dead rank's own metrics vanis
 they matter.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
+from headway.collector.alerting import Alerting
 from headway.collector.run_ledger import Snapshot
 from headway.collector.service import Service
 from headway.events import LAYERS
 from headway.fleet.histories import NodeHistory
+from headway.storage.alert_book import BookError
 
 Sample = tuple[str, tuple[str, ...], float | None]
 """Metric name, values of its declared labels, value; `None` is unknown and left out."""
@@ -101,9 +103,21 @@ def ingest_samples(service: Service) -> Iterator[Sample]:
     yield "headway_storage_lost_records_total", (), lost
     yield "headway_storage_failing", (), int(service.committer.failure is not None)
     if service.alerting is not None:
-        for receiver, age in service.alerting.waits().items():
-            yield "headway_notice_wait_seconds", (receiver,), age
+        yield from _alerting_samples(service.alerting)
     for clock in service.node_clocks.current(service.clock()):
         yield "headway_clock_offset_seconds", (clock.node,), clock.offset / _SECOND
         error = None if clock.error is None else clock.error / _SECOND
         yield "headway_clock_error_seconds", (clock.node,), error
+
+
+def _alerting_samples(alerting: Alerting) -> Iterator[Sample]:
+    """Yield how alerting does; nothing but that fails with its file."""
+    waits: Mapping[str, float] = {}
+    failing = alerting.failure() is not None
+    try:
+        waits = alerting.waits()
+    except BookError:
+        failing = True
+    yield "headway_alerting_failing", (), int(failing)
+    for receiver, age in waits.items():
+        yield "headway_notice_wait_seconds", (receiver,), age

@@ -45,7 +45,10 @@ def book_of(database: Path) -> Path:
 
 
 class AlertBook:
-    """One SQLite file, used by one process at a time, by any number of its threads."""
+    """One SQLite file, used by one process at a time, by any number of its threads.
+
+    Whatever reads or writes raises `BookError` where that cannot be done.
+    """
 
     def __init__(self, path: Path, *, closed: bool = False) -> None:
         """Open the file, or make it; a closed one is only read, and nothing of it changes.
@@ -58,12 +61,12 @@ class AlertBook:
         self._lock = threading.Lock()
         try:
             if closed:
-                with self._reading() as connection:
+                with self._engine.connect() as connection:
                     _check_version(connection, path)
                     connection.execute(select(OUTBOX.c.notice).limit(1))
                 return
             event.listen(self._engine, "connect", _configure)
-            with self._changing() as connection:
+            with self._engine.begin() as connection:
                 _check_version(connection, path)
                 METADATA.create_all(connection)
                 connection.execute(text(f"PRAGMA user_version = {VERSION}"))
@@ -98,22 +101,7 @@ class AlertBook:
 
         A notice has `receiver`, `key`, `subject` and `body`. What is said, and that it was said,
         are one transaction: after a crash it is sent again, or decided again, and never lost.
-
-        Raises:
-            BookError: it cannot be written, for want of room for example.
         """
-        try:
-            self._turn(alerts, groups, notices, now)
-        except DatabaseError as error:
-            raise BookError(f"what alerting decides cannot be kept: {error.orig}") from error
-
-    def _turn(
-        self,
-        alerts: Mapping[AlertKey, Row],
-        groups: Mapping[str, Row],
-        notices: Sequence[Row],
-        now: float,
-    ) -> None:
         with self._changing() as connection:
             connection.execute(delete(ALERTS))
             connection.execute(delete(GROUPS))
@@ -236,13 +224,21 @@ class AlertBook:
 
     @contextmanager
     def _changing(self) -> Iterator[Connection]:
-        with self._lock, self._engine.begin() as connection:
+        with self._lock, _told("written"), self._engine.begin() as connection:
             yield connection
 
     @contextmanager
     def _reading(self) -> Iterator[Connection]:
-        with self._engine.connect() as connection:
+        with _told("read"), self._engine.connect() as connection:
             yield connection
+
+
+@contextmanager
+def _told(verb: str) -> Iterator[None]:
+    try:
+        yield
+    except DatabaseError as error:
+        raise BookError(f"the file of alerting cannot be {verb}: {error.orig}") from error
 
 
 def _only_read(path: Path) -> str:

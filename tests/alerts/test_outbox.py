@@ -1,6 +1,8 @@
 """What waits for a receiver is sent in order and not lost, whatever the receiver answers."""
 
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -273,6 +275,52 @@ def test_a_book_that_cannot_be_written_keeps_no_page_from_people(tmp_path: Path)
     full, samples = True, []
     looks(40)
     assert sent == [("firing", "page"), ("resolved", "page")]
+    engine.stop()
+    book.close()
+
+
+def test_a_book_that_cannot_be_read_keeps_no_page_from_people_and_hides_what_is_silenced(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    samples = [Sample(metric="headway_storage_failing", labels={}, value=1)]
+    now, sent = NOW, list[str]()
+
+    def send(notice: Notice, receiver: Receiver, address: str) -> Outcome:
+        sent.append(f"{notice.firing[0].labels['alertname']} {notice.status}")
+        return OK
+
+    path = tmp_path / "alerts.sqlite"
+    book = AlertBook(path)
+    engine = Engine(book, DEFAULT, lambda: samples, lambda: now, "http://board", send)
+    desk = Desk(engine, book, DEFAULT, lambda: now)
+    desk.silence(["alertname=NoticeUndelivered"], "Ada", "known", None, NOW + 86_400)
+
+    def looks(number: int) -> None:
+        nonlocal now
+        for _ in range(number):
+            now += 10
+            engine.turn()
+            engine.deliver()
+            for job in list(engine._busy.values()):
+                job.result(10)
+
+    looks(1)
+    assert desk.failure() is None
+    with closing(sqlite3.connect(path)) as other:
+        for table in ("alerts", "groups", "outbox", "silences"):
+            other.execute(f"DROP TABLE {table}")
+    samples.append(
+        Sample(metric="headway_notice_wait_seconds", labels={"receiver": "log"}, value=9_000)
+    )
+    looks(20)
+    assert sent == ["StorageFailing firing"]
+    assert "cannot be" in str(desk.failure())
+    (group,) = engine.current().groups
+    assert desk.acknowledge(group.key, "Ada")
+    looks(1)
+    assert engine.current().groups[0].acknowledged_by == "Ada"
+    told = [one.getMessage() for one in caplog.records]
+    assert len(told) == len(set(told)), "each loss is said once, not at each look"
     engine.stop()
     book.close()
 

@@ -62,6 +62,12 @@ OF_COLLECTOR = (
         "acknowledged then, and agents keep what they have.",
     ),
     Metric(
+        name="headway_alerting_failing",
+        kind="gauge",
+        description="1 while the file that alerting keeps cannot be read or written; rules are "
+        "looked at and notices are sent without it.",
+    ),
+    Metric(
         name="headway_notice_wait_seconds",
         kind="gauge",
         description="Age of the oldest notice of an alert that a receiver has not taken; 0 "
