@@ -18,7 +18,7 @@ ENGINE = {
 """How the process opens its database: no file, network or extension is in reach of any query, and
 nothing of this can be changed but the limit, by `trim`. What a query needs beyond the limit goes
 beside the file, up to another."""
-KEPT = 128 * 2**20
+KEPT = 64 * 2**20
 """Bytes that the engine may keep while nobody asks; the kernel keeps the file's pages anyway."""
 
 
