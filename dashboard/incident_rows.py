@@ -1,8 +1,7 @@
-"""Rows of the tables about incidents and their groups, and one incident's story. Pure functions."""
+"""Rows of the tables about incidents, and pieces of the page of one. Pure functions."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from datetime import tzinfo
 from html import escape
 from typing import Any
@@ -13,14 +12,12 @@ from headway.incidents.model import PHASES
 from headway.incidents.vocabulary import PHASE_COLOURS, PHASE_MEANINGS
 from headway.wording import (
     UNKNOWN,
-    count,
     counted,
     duration,
     gpu_hours,
     money,
     percent,
     plain,
-    remark,
     when,
 )
 
@@ -31,18 +28,6 @@ _LONGEST_NAME = 40
 _DECLARED = re.compile("[a-z]+(_[a-z]+)+")
 _LATE = 900 * 10**9
 """Time in ns after the closing within which a notice is still about an incident."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Moment:
-    """One line of an incident's story; the time is UTC ns."""
-
-    time: int
-    words: str
-    where: str = ""
-    kind: str = "evidence"
-    first_fault: bool = False
-    decides: bool = False
 
 
 def cost(lost_gpu_ns: int, price: Price) -> str | None:
@@ -56,30 +41,6 @@ def cause(name: str) -> str:
     """Return a cause as a heading: `GPU fault`, `Host OOM`."""
     words = plain(name).replace("gpu", "GPU").replace("oom", "OOM")
     return words[:1].upper() + words[1:]
-
-
-def summary(totals: Mapping[str, int], groups: Sequence[Told], price: Price) -> str:
-    """Return the sentence that opens the list: how many, what they cost, and which cost most."""
-    if not totals["incidents"]:
-        return "No incident opened."
-    spent = cost(totals["lost_gpu_ns"], price)
-    opened = f"; {count(totals['open'])} still open" if totals["open"] else "; none is open"
-    text = (
-        f"{counted(totals['incidents'], 'incident')} cost {gpu_hours(totals['lost_gpu_ns'])}"
-        f"{'' if spent is None else f' ({spent})'}{opened}."
-    )
-    worst = max(groups, key=lambda one: one["lost_gpu_ns"], default=None)
-    if worst is None or not worst["lost_gpu_ns"] or len(groups) == 1:
-        return text
-    share = percent(worst["lost_gpu_ns"] / totals["lost_gpu_ns"])
-    times = "once" if worst["incidents"] == 1 else f"{count(worst['incidents'])} times"
-    return f"{text} The costliest kind took {share} of that: {title(worst)} ({times})."
-
-
-def title(group: Told) -> str:
-    """Return what the incidents of a group are called: their cause with their signature."""
-    name, signature = cause(group["cause"]), group["signature"]
-    return name if signature is None else f"{name}: {readable(signature)}"
 
 
 def readable(text: str) -> str:
@@ -106,70 +67,6 @@ def headline(one: Told) -> Markup:
     if node is not None:
         marked[node] = markup.link(markup.address("hardware", node=node), node)
     return markup.spoken(f"{text}.", marked)
-
-
-def group_columns(price: Price) -> Sequence[str]:
-    """Return the headings of the table of groups."""
-    money_too = () if price is None else ("#Cost",)
-    return (
-        "What",
-        "#Incidents",
-        "#Open",
-        "#Runs",
-        "When",
-        "#GPU time lost",
-        *money_too,
-        "Newest",
-        "Suspected nodes",
-    )
-
-
-def group_row(group: Told, address: str, price: Price, zone: tzinfo) -> Sequence[Cell]:
-    """Return one group; `address` is where its incidents are listed."""
-    nodes = group["nodes"]
-    spent = cost(group["lost_gpu_ns"], price)
-    return (
-        _signature(group, address),
-        count(group["incidents"]),
-        count(group["open"]),
-        count(group["runs"]),
-        trend(group, zone),
-        gpu_hours(group["lost_gpu_ns"]),
-        *(() if spent is None else (spent,)),
-        markup.link(
-            markup.address("incident", incident=group["newest"]), when(group["last"], zone)
-        ),
-        Markup(
-            html=", ".join(
-                markup.link(markup.address("hardware", node=node), node).html for node in nodes[:3]
-            )
-            + (escape(f" and {len(nodes) - 3} more") if len(nodes) > 3 else "")
-        )
-        if nodes
-        else "none",
-    )
-
-
-def _signature(group: Told, address: str) -> Markup:
-    below = group["signature"]
-    small = ""
-    if below is not None:
-        small = f'<span class="hw-signature">{escape(readable(below))}</span>'
-    return Markup(html=f"{markup.link(address, cause(group['cause'])).html}{small}")
-
-
-def trend(group: Told, zone: tzinfo) -> Markup:
-    """Return when the incidents of a group opened, as a row of small bars."""
-    most = max(group["trend"]) or 1
-    bars = "".join(f'<i style="height:{100 * n / most:.0f}%"></i>' for n in group["trend"])
-    said = (
-        f"{counted(group['incidents'], 'incident')} from {when(group['first'], zone)} "
-        f"to {when(group['last'], zone)}"
-    )
-    return Markup(
-        html=f'<span class="hw-trend" role="img" aria-label="{escape(said)}" '
-        f'title="{escape(said)}">{bars}</span>'
-    )
 
 
 def columns(price: Price) -> Sequence[str]:
@@ -257,93 +154,6 @@ def phase_bar(phases: Mapping[str, int]) -> str:
     )
 
 
-def story(one: Told) -> list[Moment]:
-    """Return everything that happened in an incident in order of time.
-
-    Evidence, what the attempts did and what people said stand in one list.
-    """
-    return sorted(_moments(one), key=lambda moment: (moment.time, not moment.first_fault))
-
-
-def _moments(one: Told) -> Iterator[Moment]:
-    for place, seen in enumerate(one["observations"]):
-        where = seen["node"] or ""
-        rank = "" if seen["rank"] is None else f"rank {seen['rank']}"
-        if rank and f"on {rank}:" not in f"{seen['words']}:":
-            where = f"{rank} on {where}" if where else rank
-        yield Moment(
-            time=seen["time"],
-            words=readable(seen["words"]),
-            where=where,
-            kind="echo" if seen["echo"] else "evidence",
-            first_fault=place == one["first_fault"],
-            decides=place == one["decided_by"],
-        )
-    for tried in one["tries"]:
-        state = "" if tried["resumed"] is None else f" from step {count(tried['resumed'])}"
-        layer = plain(tried["layer"])
-        yield Moment(
-            time=tried["start"] if tried["began"] is None else tried["began"],
-            words=f"Attempt {tried['number']} begins{state}, started by the {_layer(layer)}",
-            kind="attempt",
-        )
-        if tried["cause"] is not None:
-            yield Moment(
-                time=tried["end"],
-                words=f"Attempt {tried['number']} breaks: {plain(tried['cause'])}",
-                kind="attempt",
-            )
-    for name, words in (
-        ("recovered", "Training goes on: the first step after resuming is done"),
-        ("caught_up", "Caught up: the old highest step is done again"),
-        ("closed", "Closed: the attempt held"),
-    ):
-        if one[name] is not None:
-            yield Moment(time=one[name], words=words, kind="recovery")
-    for said in one["history"]:
-        yield Moment(
-            time=said["time"], words=remark(said), where=said["author"] or "", kind="person"
-        )
-
-
-def _layer(layer: str) -> str:
-    return {"in process": "wrapper inside the process"}.get(layer, layer)
-
-
-_KINDS: Mapping[str, str] = {
-    "evidence": "",
-    "echo": "echo",
-    "attempt": "attempt",
-    "recovery": "recovery",
-    "person": "said",
-}
-
-
-def timeline(one: Told, zone: tzinfo) -> str:
-    """Return the story of an incident as a list; the first fault stands out."""
-    items = "".join(_item(moment, one["opened"], zone) for moment in story(one))
-    return f'<ol class="hw-story">{items}</ol>'
-
-
-def _item(moment: Moment, opened: int, zone: tzinfo) -> str:
-    after = moment.time - opened
-    offset = "" if after < 0 else f"+{duration(after)}"
-    if after < 0:
-        offset = f"{duration(-after)} before"
-    badges = [
-        "first fault" if moment.first_fault else _KINDS[moment.kind],
-        "decides" if moment.decides else "",
-    ]
-    label = "".join(f'<span class="hw-badge">{escape(badge)}</span>' for badge in badges if badge)
-    where = f'<span class="hw-where">{escape(moment.where)}</span>' if moment.where else ""
-    kind = "hw-first" if moment.first_fault else f"hw-{moment.kind}"
-    return (
-        f'<li class="{kind}"><span class="hw-moment" title="{escape(when(moment.time, zone))}">'
-        f"{escape(offset)}</span>"
-        f'<span class="hw-words">{label}{escape(moment.words)} {where}</span></li>'
-    )
-
-
 ALERT_COLUMNS = ("When", "To", "What", "Why", "Came of it")
 
 
@@ -419,31 +229,9 @@ SIMILAR_COLUMNS = (
 )
 
 STYLE = """<style>
-.hw-signature { display: block; font-size: 0.8rem; opacity: 0.8; white-space: normal;
-  max-width: 26rem; overflow-wrap: anywhere; }
-.hw-trend { display: inline-flex; align-items: flex-end; gap: 1px; height: 1.4rem; width: 6.5rem; }
-.hw-trend i { flex: 1; min-height: 1px; background: currentColor; opacity: 0.65; }
-@media (max-width: 640px) { .hw-signature { min-width: 9rem; } }
 .hw-tall { height: 1.6rem; }
 .hw-table.hw-pairs td { white-space: normal; overflow-wrap: anywhere; }
 .hw-table.hw-pairs th { white-space: nowrap; }
 @media (max-width: 640px) { .hw-table.hw-pairs th { white-space: normal; } }
-.hw-story { list-style: none; margin: 0 !important; padding: 0 !important; max-width: 60rem;
-  font-size: 0.95rem; }
-.hw-story li { display: grid; list-style: none; grid-template-columns: 6.5rem 1fr;
-  gap: 0.2rem 0.9rem;
-  padding: 0.35rem 0.6rem; border-left: 3px solid rgba(123,135,148,0.45); margin: 0; }
-.hw-story .hw-moment { text-align: right; font-variant-numeric: tabular-nums; opacity: 0.8;
-  white-space: nowrap; }
-.hw-story .hw-words { overflow-wrap: anywhere; }
-.hw-story .hw-where { opacity: 0.8; white-space: nowrap; }
-.hw-story .hw-badge { display: inline-block; font-size: 0.75rem; font-weight: 600;
-  border: 1px solid currentColor; border-radius: 4px; padding: 0 0.35rem; margin-right: 0.5rem; }
-.hw-story li.hw-first { border-left-color: #D55E00; background: rgba(213,94,0,0.14);
-  font-weight: 600; }
-.hw-story li.hw-recovery { border-left-color: #009E73; }
-.hw-story li.hw-person { border-left-color: #0072B2; }
-@media (max-width: 640px) { .hw-story li { grid-template-columns: 1fr; }
-  .hw-story .hw-moment { text-align: left; font-size: 0.8rem; } }
 </style>"""
 """Looks of these pieces; a page that shows them puts it first."""

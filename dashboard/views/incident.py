@@ -6,6 +6,7 @@ from typing import Any
 import streamlit as st
 
 from headway.dashboard import incident_rows as rows
+from headway.dashboard import incident_story as story
 from headway.dashboard import markup, numbers, source
 from headway.dashboard.views import notes, postmortem, reader
 from headway.events import CAUSES
@@ -33,7 +34,7 @@ _Told = Mapping[str, Any]
 def page() -> None:
     """Draw the incident that the address names; its address is its permanent link."""
     st.title("Incident")
-    st.html(rows.STYLE)
+    st.html(rows.STYLE + story.STYLE)
     identity = st.query_params.get(_INCIDENT)
     if identity is None:
         reader.missing(
@@ -159,7 +160,7 @@ def _story(one: _Told, query: str) -> None:
         query,
         key="story",
     )
-    st.html(rows.timeline(one, zone))
+    st.html(story.timeline(one, zone))
     hidden = one["num_observations"] - len(one["observations"])
     if hidden:
         st.caption(f"And {counted(hidden, 'more observation')} that say the same of other ranks.")
@@ -234,7 +235,7 @@ def _tries(one: _Told, query: str) -> None:
         for tried in one["tries"]
     ]
     columns = ("#No.", "Started by", "Outcome", "#From step", "Broke by", "#Until then")
-    st.html(markup.table("Attempts to recover", columns, body, narrow=True, stacked=True))
+    st.html(markup.table("Attempts to recover", columns, body, narrow=True))
 
 
 def _similar(identity: str) -> None:
@@ -251,7 +252,7 @@ def _similar(identity: str) -> None:
         st.caption("No other incident shares its signature, its GPU or its node.")
         return
     body = [rows.similar_row(each, reader.zone()) for each in shown]
-    st.html(markup.table("Similar incidents", rows.SIMILAR_COLUMNS, body, stacked=True))
+    st.html(markup.table("Similar incidents", rows.SIMILAR_COLUMNS, body))
     if found["count"] > len(shown):
         st.caption(f"{count(len(shown))} of {counted(found['count'], 'similar incident')}.")
 
@@ -273,7 +274,7 @@ def _alerts(one: _Told) -> None:
         key="alerts",
     )
     body = [rows.alert_row(each, reader.zone()) for each in told[:_MOST_SHOWN]]
-    st.html(markup.table("Alerts", rows.ALERT_COLUMNS, body, wide=(2, 3), stacked=True))
+    st.html(markup.table("Alerts", rows.ALERT_COLUMNS, body, wide=(2, 3)))
     if len(told) > len(body):
         st.caption(f"The first {count(len(body))} of {counted(len(told), 'notice')}.")
 

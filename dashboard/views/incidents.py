@@ -5,6 +5,7 @@ from typing import Any
 
 import streamlit as st
 
+from headway.dashboard import incident_groups as groups
 from headway.dashboard import incident_rows as rows
 from headway.dashboard import markup, numbers, source
 from headway.dashboard.views import reader, window
@@ -25,7 +26,7 @@ _MEANT = "incidents-meant"
 def page() -> None:
     """Draw the page and keep it fresh; every choice is in the address."""
     st.title("Incidents")
-    st.html(rows.STYLE)
+    st.html(groups.STYLE)
     if not reader.any_run():
         return
     meant = window.chosen("30 days")
@@ -91,7 +92,7 @@ def _asked(meant: Window, filters: Mapping[str, str | None]) -> dict[str, Any]:
 
 def _show(meant: Window, view: str, asked: Mapping[str, Any]) -> None:
     found = source.answer("incident_groups", **asked)
-    st.html(markup.lead(rows.summary(found["totals"], found["groups"], found["price"])))
+    st.html(markup.lead(groups.summary(found["totals"], found["groups"], found["price"])))
     if asked["group"] is not None:
         _one_group(found, asked)
     _stats(found, asked)
@@ -108,7 +109,7 @@ def _show(meant: Window, view: str, asked: Mapping[str, Any]) -> None:
 
 def _one_group(found: Mapping[str, Any], asked: Mapping[str, Any]) -> None:
     named = found["groups"][0] if found["groups"] else None
-    name = "this signature" if named is None else rows.title(named)
+    name = "this signature" if named is None else groups.title(named)
     every = markup.link(_address(asked, group=None), "show all").html
     st.html(markup.facts((f"Only {name}", markup.Markup(html=every))))
 
@@ -165,10 +166,10 @@ def _groups(meant: Window, found: Mapping[str, Any], asked: Mapping[str, Any]) -
     )
     shown, price, zone = found["groups"][:_MOST_GROUPS], found["price"], reader.zone()
     body = [
-        rows.group_row(one, _address(asked, group=one["group"], view=_VIEWS["list"]), price, zone)
+        groups.group_row(one, _address(asked, group=one["group"], view=_VIEWS["list"]), price, zone)
         for one in shown
     ]
-    st.html(markup.table("Incidents by signature", rows.group_columns(price), body))
+    st.html(markup.table("Incidents by signature", groups.group_columns(price), body))
     if len(shown) < len(found["groups"]):
         st.caption(
             f"The newest {count(len(shown))} of {count(len(found['groups']))}; a shorter time or a "

@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
+from headway.dashboard import incident_groups as groups
 from headway.dashboard import incident_rows as rows
+from headway.dashboard import incident_story
 from headway.dashboard.figures import rows as figures
 
 SECOND = 10**9
@@ -49,7 +51,7 @@ def test_the_story_merges_evidence_attempts_and_people_in_order_of_time() -> Non
         "end": OPENED + 50 * SECOND,
     }
     said = {"time": OPENED + 30 * SECOND, "action": "acknowledged", "author": "Ada", "text": None}
-    story = rows.story(
+    story = incident_story.story(
         told(
             observations=[seen(0, "exit code 1 on rank 3"), seen(0, "ValueError on rank 3")],
             first_fault=1,
@@ -72,7 +74,7 @@ def test_the_story_merges_evidence_attempts_and_people_in_order_of_time() -> Non
 
 def test_what_others_wrote_is_escaped() -> None:
     one = told(observations=[seen(-5, "<script>alert(1)</script>", node="<n>")], first_fault=0)
-    html = rows.timeline(one, UTC)
+    html = incident_story.timeline(one, UTC)
     assert "<script>" not in html
     assert "rank 3 on &lt;n&gt;" in html
     assert "5.0 s before" in html
@@ -120,7 +122,7 @@ def test_the_lead_counts_and_prices(
     totals: dict[str, int], price: Mapping[str, Any] | None, expected: str
 ) -> None:
     group = {"lost_gpu_ns": 1, "cause": "hang", "signature": None, "incidents": 1}
-    assert rows.summary(totals, [group][: totals["incidents"]], price) == expected
+    assert groups.summary(totals, [group][: totals["incidents"]], price) == expected
 
 
 def test_a_long_name_is_cut_at_its_end_and_others_are_whole() -> None:
