@@ -26,8 +26,9 @@ ul.hw-bars li {{ display: grid; grid-column: 1 / -1; grid-template-columns: subg
 .hw-bars .hw-amount {{ position: absolute; top: 50%; transform: translateY(-50%);
   white-space: nowrap; font-size: 0.7rem; padding: 0 0.35rem; }}
 .hw-bars .hw-tip {{ position: absolute; z-index: 10; top: calc(100% - 0.2rem); left: 0;
-  width: max-content; max-width: min(30rem, 100%); box-sizing: border-box; padding: 0.4rem 0.6rem; border: 1px solid {EDGE};
-  border-radius: 4px; line-height: 1.35; opacity: 0; visibility: hidden; pointer-events: none; }}
+  width: max-content; max-width: min(30rem, 100%); box-sizing: border-box;
+  padding: 0.4rem 0.6rem; border: 1px solid {EDGE}; border-radius: 4px; line-height: 1.35;
+  opacity: 0; visibility: hidden; pointer-events: none; }}
 .hw-bars li:hover .hw-tip, .hw-bars li:focus .hw-tip {{ opacity: 1; visibility: visible; }}
 ul.hw-bars .hw-axis {{ min-height: 1.2rem; }}
 .hw-bars .hw-axis .hw-track {{ background: none; border: none; }}

@@ -25,8 +25,8 @@ _MOST_DAYS_SAID, _MOST_DAYS_NUMBERED = 7, 45
 STYLE = f"""<style>
 .hw-days {{ display: grid; grid-template-columns: fit-content(40%) 1fr;
   column-gap: 0.6rem; font-size: 0.75rem; line-height: 1.15rem; margin: 0 0 0.5rem; }}
-.hw-days a {{ min-width: 0; color: inherit; text-align: right; white-space: nowrap; overflow: hidden;
-  text-overflow: ellipsis; text-decoration: none; }}
+.hw-days a {{ min-width: 0; color: inherit; text-align: right; white-space: nowrap;
+  overflow: hidden; text-overflow: ellipsis; text-decoration: none; }}
 .hw-days a:hover, .hw-days a:focus {{ text-decoration: underline; }}
 .hw-days div {{ display: grid; }}
 .hw-days div span {{ margin: 0 0 1px; min-width: 0; text-align: center; font-size: 0.65rem; }}
@@ -35,7 +35,8 @@ STYLE = f"""<style>
 .hw-days .hw-failed {{ border-right: 1px solid transparent; background-clip: padding-box;
   outline: 1px solid {EDGE}; outline-offset: -1px; color: #1F2933; }}
 .hw-days .hw-many {{ color: #FFFFFF; }}
-.hw-days .hw-when span {{ text-align: left; overflow: hidden; white-space: nowrap; font-size: 0.75rem; }}
+.hw-days .hw-when span {{ text-align: left; overflow: hidden; white-space: nowrap;
+  font-size: 0.75rem; }}
 </style>"""
 
 
