@@ -1,7 +1,7 @@
 """Small pieces of HTML for the pages: tables, share bars and notices. All text is escaped.
 
-Tables are plain HTML because they must hold links, survive a phone's width in a scrolling box and
-be read aloud; colours are inherited, so one piece serves the light and the dark look.
+Tables are plain HTML because they must hold links, survive a phone's width and be read aloud;
+colours are inherited, so one piece serves the light and the dark look.
 """
 
 from collections.abc import Mapping, Sequence
@@ -30,12 +30,14 @@ STYLE = f"""<style>
 @media (max-width: 640px) {{
   .hw-table a {{ max-width: 9rem; }}
   .hw-table.hw-stacked thead {{ position: absolute; clip-path: inset(50%); }}
-  .hw-table.hw-stacked tr {{ display: grid; grid-template-columns: 1fr 1fr; gap: 0.3rem 1rem;
-    padding: 0.6rem 0; border-bottom: 1px solid rgba(123,135,148,0.35); }}
+  .hw-table.hw-stacked tr {{ display: grid; gap: 0.3rem 0.8rem; padding: 0.6rem 0;
+    grid-template-columns: repeat(auto-fill, minmax(6rem, 1fr));
+    border-bottom: 1px solid rgba(123,135,148,0.35); }}
   .hw-table.hw-stacked tr:last-child {{ border-bottom: none; }}
   .hw-table.hw-stacked td {{ border: none; padding: 0; text-align: left; white-space: normal;
     min-width: 0; overflow-wrap: anywhere; }}
-  .hw-table.hw-stacked td.hw-wide {{ grid-column: 1 / -1; }}
+  .hw-table.hw-stacked td:is(:first-child, .hw-wide, :has(.hw-bar)) {{ grid-column: 1 / -1; }}
+  .hw-table.hw-stacked a {{ max-width: 100%; }}
   .hw-table.hw-stacked td::before {{ content: attr(data-label); display: block;
     font-size: 0.75rem; opacity: 0.78; }}
 }}
@@ -81,6 +83,8 @@ STYLE = f"""<style>
 .hw-notice {{ border-left: 3px solid {EDGE}; padding: 0.3rem 0 0.3rem 1rem; max-width: 48rem; }}
 .hw-notice p {{ margin: 0.2rem 0; }}
 </style>"""
+_MOST_BESIDE = 3
+"""Columns of a table that fit beside each other on a phone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,13 +103,14 @@ def table(
     rows: Sequence[Sequence[Cell]],
     wide: Sequence[int] = (),
     narrow: bool = False,
-    stacked: bool = False,
 ) -> str:
     """Return a table; columns that start with `#` hold numbers, `wide` ones may wrap.
 
-    On a narrow screen it scrolls in a box of its own, by keyboard too; `label` names that box. The
-    cells of a `stacked` one stand below each other there, each with its column's name.
+    On a phone the cells of each row stand below each other, each with its column's name, where
+    there are more than fit beside each other. What is wider still scrolls in a box of its own, by
+    keyboard too; `label` names that box.
     """
+    stacked = len(columns) > _MOST_BESIDE
     name = " ".join(
         ["hw-table", *(["hw-narrow"] if narrow else []), *(["hw-stacked"] if stacked else [])]
     )

@@ -118,7 +118,7 @@ def _firing(loud: Sequence[_Told], groups: Sequence[_Told]) -> None:
     columns = ("Severity", "What", "Suspect and stake", "Because", "Since", "Told")
     ordered = sorted(loud, key=lambda one: _GRAVEST.index(one["labels"]["severity"]))
     body = [_firing_row(one, of.get(one["labels"]["subject"], ())) for one in ordered]
-    st.html(markup.table("Firing", columns, body, wide=(1, 2, 3), stacked=True))
+    st.html(markup.table("Firing", columns, body, wide=(1, 2, 3)))
 
 
 def told(groups: Sequence[_Told]) -> str:
@@ -172,7 +172,7 @@ def _waiting(pending: Sequence[_Told]) -> None:
         for one in pending
     ]
     columns = ("Rule", "About", "Because", "Fires at")
-    st.html(markup.table("Pending", columns, body, wide=(2,), stacked=True))
+    st.html(markup.table("Pending", columns, body, wide=(2,)))
 
 
 def _quiet(hidden: Sequence[_Told], silences: Sequence[_Told]) -> None:
@@ -204,7 +204,7 @@ def _quiet(hidden: Sequence[_Told], silences: Sequence[_Told]) -> None:
             for one in active
         ]
         columns = ("#No.", "Alerts", "Owner", "Reason", "Until")
-        st.html(markup.table("Silences", columns, rows, wide=(1, 3), stacked=True))
+        st.html(markup.table("Silences", columns, rows, wide=(1, 3)))
 
 
 def _log(deliveries: Sequence[_Told]) -> None:
@@ -230,7 +230,7 @@ def _log(deliveries: Sequence[_Told]) -> None:
         for one in deliveries
     ]
     columns = ("Time", "Receiver", "What", "State", "#Tries", "Answer")
-    st.html(markup.table("Delivery log", columns, body, wide=(2, 5), stacked=True))
+    st.html(markup.table("Delivery log", columns, body, wide=(2, 5)))
 
 
 def _route_preview() -> None:
@@ -339,4 +339,4 @@ def _rules() -> None:
     ]
     columns = ("Rule", "Fires when", "For", "Severity", "What it means")
     with st.expander(f"All {counted(len(body), 'rule')}"):
-        st.html(markup.table("Rules", columns, body, wide=(1, 4), stacked=True))
+        st.html(markup.table("Rules", columns, body, wide=(1, 4)))

@@ -63,7 +63,7 @@ def box() -> bool:
         for one in answer["found"]
     ]
     columns = ("When", "Kind", "What", "What followed")
-    st.html(markup.table("Found", columns, rows, wide=(2, 3), stacked=True))
+    st.html(markup.table("Found", columns, rows, wide=(2, 3)))
     return True
 
 

@@ -41,10 +41,10 @@ def test_words_of_a_sentence_become_links_or_stand_out_and_the_rest_stays_text()
     assert spoken.html == f"{link.html} loses most: <b>3 h</b> of 3 h."
 
 
-def test_the_cells_of_a_stacked_table_carry_the_names_of_their_columns() -> None:
-    plain = markup.table("Runs", ("Run", "#Steps"), [("a", "1")])
-    stacked = markup.table("Runs", ("Run", "#Steps"), [("a", "1")], stacked=True)
+def test_the_cells_of_a_table_that_no_phone_has_room_for_carry_the_names_of_their_columns() -> None:
+    short = markup.table("Runs", ("Run", "#Steps"), [("a", "1")])
+    long = markup.table("Runs", ("Run", "#Steps", "State", "Team"), [("a", "1", "ended", "x")])
 
-    assert "data-label" not in plain
-    assert 'data-label="Run">a<' in stacked
-    assert 'data-label="Steps">1<' in stacked
+    assert "data-label" not in short
+    assert 'data-label="Run">a<' in long
+    assert 'data-label="Steps">1<' in long
