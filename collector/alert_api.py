@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from http import HTTPMethod
 from typing import Annotated, Any
 
 from headway.collector import schemas
@@ -258,11 +257,10 @@ _RULE = object_of(
     inhibits=list_of(schemas.TEXT),
 )
 ENDPOINTS = (
-    Endpoint(
-        method=HTTPMethod.GET,
-        path="/api/v1/alerts",
-        handler=alerts,
-        result=object_of(
+    Endpoint.get(
+        "/api/v1/alerts",
+        alerts,
+        object_of(
             alerts=list_of(_ALERT),
             groups=list_of(_GROUP),
             undelivered=list_of(_UNDELIVERED),
@@ -270,58 +268,49 @@ ENDPOINTS = (
             as_of=optional(schemas.INTEGER),
         ),
     ),
-    Endpoint(
-        method=HTTPMethod.GET,
-        path="/api/v1/alerts/rules",
-        handler=alert_rules,
-        result=object_of(rules=list_of(_RULE)),
+    Endpoint.get(
+        "/api/v1/alerts/rules",
+        alert_rules,
+        object_of(rules=list_of(_RULE)),
     ),
-    Endpoint(
-        method=HTTPMethod.GET,
-        path="/api/v1/alerts/rules/{rule}/values",
-        handler=compared_values,
-        result=object_of(values=list_of(_VALUE)),
+    Endpoint.get(
+        "/api/v1/alerts/rules/{rule}/values",
+        compared_values,
+        object_of(values=list_of(_VALUE)),
     ),
-    Endpoint(
-        method=HTTPMethod.GET,
-        path="/api/v1/alerts/deliveries",
-        handler=deliveries,
-        result=object_of(deliveries=list_of(_DELIVERY), next=optional(schemas.INTEGER)),
+    Endpoint.get(
+        "/api/v1/alerts/deliveries",
+        deliveries,
+        object_of(deliveries=list_of(_DELIVERY), next=optional(schemas.INTEGER)),
     ),
-    Endpoint(
-        method=HTTPMethod.GET,
-        path="/api/v1/alerts/silences",
-        handler=silences,
-        result=object_of(silences=list_of(_SILENCE)),
+    Endpoint.get(
+        "/api/v1/alerts/silences",
+        silences,
+        object_of(silences=list_of(_SILENCE)),
     ),
-    Endpoint(
-        method=HTTPMethod.POST,
-        path="/api/v1/alerts/silences",
-        handler=new_silence,
-        result=_SILENCE,
+    Endpoint.post(
+        "/api/v1/alerts/silences",
+        new_silence,
+        _SILENCE,
     ),
-    Endpoint(
-        method=HTTPMethod.POST,
-        path="/api/v1/alerts/silences/{silence}/end",
-        handler=end_silence,
-        result=object_of(ended=schemas.INTEGER),
+    Endpoint.post(
+        "/api/v1/alerts/silences/{silence}/end",
+        end_silence,
+        object_of(ended=schemas.INTEGER),
     ),
-    Endpoint(
-        method=HTTPMethod.POST,
-        path="/api/v1/alerts/acknowledge",
-        handler=acknowledge_alert,
-        result=object_of(acknowledged=schemas.TEXT),
+    Endpoint.post(
+        "/api/v1/alerts/acknowledge",
+        acknowledge_alert,
+        object_of(acknowledged=schemas.TEXT),
     ),
-    Endpoint(
-        method=HTTPMethod.POST,
-        path="/api/v1/alerts/route",
-        handler=route_preview,
-        result=object_of(ways=list_of(_WAY)),
+    Endpoint.post(
+        "/api/v1/alerts/route",
+        route_preview,
+        object_of(ways=list_of(_WAY)),
     ),
-    Endpoint(
-        method=HTTPMethod.POST,
-        path="/api/v1/alerts/test",
-        handler=alert_test,
-        result=object_of(notices=list_of(_WAY)),
+    Endpoint.post(
+        "/api/v1/alerts/test",
+        alert_test,
+        object_of(notices=list_of(_WAY)),
     ),
 )

@@ -3,7 +3,6 @@
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from http import HTTPMethod
 from typing import Annotated, Any
 
 from headway.collector import schemas
@@ -251,11 +250,10 @@ _SIDE = schemas.named(
 )
 _ESTIMATE = schemas.named("Estimate", schemas.of(Estimate))
 ENDPOINTS = (
-    Endpoint(
-        method=HTTPMethod.GET,
-        path="/api/v1/comparison",
-        handler=comparison,
-        result=object_of(
+    Endpoint.get(
+        "/api/v1/comparison",
+        comparison,
+        object_of(
             as_of=INTEGER,
             confidence=schemas.NUMBER,
             one=_SIDE,

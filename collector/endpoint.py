@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from http import HTTPMethod
-from typing import Any
+from typing import Any, Self
 
 import pyarrow  # type: ignore[import-untyped]  # ships no types
 
@@ -68,6 +68,30 @@ class Endpoint:
     handler: Callable[[Service, Any], Answer]
     result: Mapping[str, Any]
     bulk: bool = False
+
+    @classmethod
+    def get(
+        cls,
+        path: str,
+        handler: Callable[[Service, Any], Answer],
+        result: Mapping[str, Any],
+        *,
+        bulk: bool = False,
+    ) -> Self:
+        """Return one that only answers."""
+        return cls(method=HTTPMethod.GET, path=path, handler=handler, result=result, bulk=bulk)
+
+    @classmethod
+    def post(
+        cls,
+        path: str,
+        handler: Callable[[Service, Any], Answer],
+        result: Mapping[str, Any],
+        *,
+        bulk: bool = False,
+    ) -> Self:
+        """Return one that takes a JSON body."""
+        return cls(method=HTTPMethod.POST, path=path, handler=handler, result=result, bulk=bulk)
 
     @property
     def declaration(self) -> type:

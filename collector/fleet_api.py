@@ -3,7 +3,6 @@
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from http import HTTPMethod
 from typing import Annotated, Any
 
 from headway.collector import schemas
@@ -381,11 +380,10 @@ _RUN_ROW = object_of(
     strip=list_of(object_of(**_BETWEEN, category=schemas.TEXT)),
 )
 ENDPOINTS = (
-    Endpoint(
-        method=HTTPMethod.GET,
-        path="/api/v1/fleet",
-        handler=fleet,
-        result=object_of(
+    Endpoint.get(
+        "/api/v1/fleet",
+        fleet,
+        object_of(
             by=optional(schemas.TEXT),
             **WINDOW,
             price=_PRICE,
@@ -393,17 +391,15 @@ ENDPOINTS = (
             before=optional(FLEET),
         ),
     ),
-    Endpoint(
-        method=HTTPMethod.GET,
-        path="/api/v1/fleet/course",
-        handler=fleet_course,
-        result=object_of(**WINDOW, width_ns=schemas.INTEGER, cells=list_of(_CELL)),
+    Endpoint.get(
+        "/api/v1/fleet/course",
+        fleet_course,
+        object_of(**WINDOW, width_ns=schemas.INTEGER, cells=list_of(_CELL)),
     ),
-    Endpoint(
-        method=HTTPMethod.GET,
-        path="/api/v1/fleet/runs",
-        handler=fleet_runs,
-        result=object_of(
+    Endpoint.get(
+        "/api/v1/fleet/runs",
+        fleet_runs,
+        object_of(
             **WINDOW,
             price=_PRICE,
             runs=list_of(_RUN_ROW),

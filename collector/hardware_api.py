@@ -1,7 +1,6 @@
 """The machines of all runs over HTTP: failures by node and day, GPU faults and GPU state."""
 
 from dataclasses import dataclass
-from http import HTTPMethod
 from typing import Annotated, Any
 
 from headway.collector import schemas
@@ -77,11 +76,10 @@ def _span(service: Service, asked: HardwareQuestion, known: list[NodeHistory]) -
 
 
 ENDPOINTS = (
-    Endpoint(
-        method=HTTPMethod.GET,
-        path="/api/v1/hardware",
-        handler=hardware,
-        result=object_of(
+    Endpoint.get(
+        "/api/v1/hardware",
+        hardware,
+        object_of(
             **WINDOW,
             nodes=schemas.INTEGER,
             heatmap=object_of(

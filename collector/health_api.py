@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from http import HTTPMethod
 from importlib.metadata import version
 from itertools import islice
 from typing import Annotated, Any
@@ -154,11 +153,10 @@ def _agent(cost: AgentCost | None) -> dict[str, Any]:
 
 
 ENDPOINTS = (
-    Endpoint(
-        method=HTTPMethod.GET,
-        path="/api/v1/health",
-        handler=health,
-        result=object_of(
+    Endpoint.get(
+        "/api/v1/health",
+        health,
+        object_of(
             time=schemas.INTEGER,
             as_of=optional(schemas.INTEGER),
             version=schemas.TEXT,
@@ -175,11 +173,10 @@ ENDPOINTS = (
             nodes=schemas.INTEGER,
         ),
     ),
-    Endpoint(
-        method=HTTPMethod.GET,
-        path="/api/v1/health/runs",
-        handler=quality,
-        result=object_of(
+    Endpoint.get(
+        "/api/v1/health/runs",
+        quality,
+        object_of(
             as_of=optional(schemas.INTEGER),
             runs=list_of(
                 object_of(
@@ -206,11 +203,10 @@ ENDPOINTS = (
             ),
         ),
     ),
-    Endpoint(
-        method=HTTPMethod.GET,
-        path="/api/v1/health/nodes",
-        handler=senders,
-        result=object_of(
+    Endpoint.get(
+        "/api/v1/health/nodes",
+        senders,
+        object_of(
             as_of=optional(schemas.INTEGER),
             nodes=list_of(
                 object_of(

@@ -335,11 +335,10 @@ _PRICE = optional(object_of(per_gpu_hour=schemas.NUMBER, currency=schemas.TEXT))
 _SIMILAR = schemas.both(schemas.INCIDENT_OF_RUN, object_of(shares=list_of(schemas.TEXT)))
 _ONE = "/api/v1/incidents/{incident}"
 ENDPOINTS = (
-    Endpoint(
-        method=HTTPMethod.GET,
-        path="/api/v1/incidents",
-        handler=incidents,
-        result=object_of(
+    Endpoint.get(
+        "/api/v1/incidents",
+        incidents,
+        object_of(
             incidents=list_of(schemas.INCIDENT_OF_RUN),
             totals=_TOTALS,
             price=_PRICE,
@@ -347,11 +346,10 @@ ENDPOINTS = (
             next=schemas.NEXT,
         ),
     ),
-    Endpoint(
-        method=HTTPMethod.GET,
-        path="/api/v1/incident_groups",
-        handler=incident_groups,
-        result=object_of(
+    Endpoint.get(
+        "/api/v1/incident_groups",
+        incident_groups,
+        object_of(
             groups=list_of(schemas.of(Group)),
             totals=_TOTALS,
             price=_PRICE,

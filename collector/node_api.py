@@ -1,7 +1,6 @@
 """Nodes over HTTP: how often each failed, what that cost, and how to keep new work off it."""
 
 from dataclasses import dataclass
-from http import HTTPMethod
 from typing import Annotated, Any
 
 from headway.collector import schemas
@@ -55,21 +54,19 @@ def node(service: Service, asked: OneNode) -> Answer:
 
 
 ENDPOINTS = (
-    Endpoint(
-        method=HTTPMethod.GET,
-        path="/api/v1/nodes",
-        handler=nodes,
-        result=object_of(
+    Endpoint.get(
+        "/api/v1/nodes",
+        nodes,
+        object_of(
             nodes=list_of(schemas.NODE),
             of=schemas.INTEGER,
             repeats=schemas.INTEGER,
             fleet=schemas.NODE_RATE,
         ),
     ),
-    Endpoint(
-        method=HTTPMethod.GET,
-        path="/api/v1/nodes/{node}",
-        handler=node,
-        result=schemas.NODE,
+    Endpoint.get(
+        "/api/v1/nodes/{node}",
+        node,
+        schemas.NODE,
     ),
 )

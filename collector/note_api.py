@@ -4,7 +4,6 @@ A note becomes an event, stored before it is answered; it cannot be changed, onl
 """
 
 from dataclasses import asdict, dataclass
-from http import HTTPMethod
 from typing import Annotated
 
 from headway.collector import schemas
@@ -146,6 +145,6 @@ def _place(remark: Remark) -> tuple[int, str, str, str]:
 
 _NOTES = object_of(notes=list_of(schemas.REMARK), labels=list_of(schemas.TEXT), next=schemas.NEXT)
 ENDPOINTS = (
-    Endpoint(method=HTTPMethod.GET, path="/api/v1/notes", handler=notes, result=_NOTES),
-    Endpoint(method=HTTPMethod.POST, path="/api/v1/notes", handler=note, result=_NOTES),
+    Endpoint.get("/api/v1/notes", notes, _NOTES),
+    Endpoint.post("/api/v1/notes", note, _NOTES),
 )

@@ -3,7 +3,6 @@
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from http import HTTPMethod
 from typing import Any
 
 from headway.collector import schemas
@@ -106,10 +105,9 @@ def _holes(service: Service, run: str) -> Sequence[Hole]:
 
 POSTMORTEM = schemas.named("Postmortem", schemas.of(Postmortem))
 ENDPOINTS = (
-    Endpoint(
-        method=HTTPMethod.GET,
-        path="/api/v1/incidents/{incident}/postmortem",
-        handler=incident_postmortem,
-        result=POSTMORTEM,
+    Endpoint.get(
+        "/api/v1/incidents/{incident}/postmortem",
+        incident_postmortem,
+        POSTMORTEM,
     ),
 )

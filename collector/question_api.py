@@ -2,7 +2,6 @@
 
 import hashlib
 from dataclasses import asdict, dataclass, replace
-from http import HTTPMethod
 from typing import Annotated
 
 import pyarrow  # type: ignore[import-untyped]  # ships no types
@@ -88,17 +87,15 @@ _QUESTION = object_of(
     sql=schemas.TEXT,
 )
 ENDPOINTS = (
-    Endpoint(
-        method=HTTPMethod.GET,
-        path="/api/v1/questions",
-        handler=questions,
-        result=object_of(questions=list_of(_QUESTION)),
+    Endpoint.get(
+        "/api/v1/questions",
+        questions,
+        object_of(questions=list_of(_QUESTION)),
     ),
-    Endpoint(
-        method=HTTPMethod.GET,
-        path="/api/v1/questions/{question}",
-        handler=question,
-        result=ROWS,
+    Endpoint.get(
+        "/api/v1/questions/{question}",
+        question,
+        ROWS,
         bulk=True,
     ),
 )

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from http import HTTPMethod
 from typing import Annotated, Any
 
 import pyarrow  # type: ignore[import-untyped]  # ships no types
@@ -159,24 +158,21 @@ _REFUSED: Mapping[str, schemas.Schema] = {
 }
 
 ENDPOINTS = (
-    Endpoint(
-        method=HTTPMethod.GET,
-        path="/api/v1/events",
-        handler=events,
-        result=object_of(events=list_of(object_of(**_COLUMNS)), next=schemas.NEXT),
+    Endpoint.get(
+        "/api/v1/events",
+        events,
+        object_of(events=list_of(object_of(**_COLUMNS)), next=schemas.NEXT),
         bulk=True,
     ),
-    Endpoint(
-        method=HTTPMethod.GET,
-        path="/api/v1/runs/{run}/step_records",
-        handler=step_records,
-        result=object_of(steps=list_of(object_of(**_STEP)), next=schemas.NEXT),
+    Endpoint.get(
+        "/api/v1/runs/{run}/step_records",
+        step_records,
+        object_of(steps=list_of(object_of(**_STEP)), next=schemas.NEXT),
         bulk=True,
     ),
-    Endpoint(
-        method=HTTPMethod.GET,
-        path="/api/v1/quarantine",
-        handler=quarantine,
-        result=object_of(records=list_of(object_of(**_REFUSED))),
+    Endpoint.get(
+        "/api/v1/quarantine",
+        quarantine,
+        object_of(records=list_of(object_of(**_REFUSED))),
     ),
 )

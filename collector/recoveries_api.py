@@ -1,7 +1,6 @@
 """How well the fleet recovers, over HTTP."""
 
 from dataclasses import dataclass
-from http import HTTPMethod
 from typing import Annotated, Any
 
 from headway.collector import schemas
@@ -84,11 +83,10 @@ _GROUP: dict[str, Any] = {
 }
 _RECOVERED = schemas.named("Recovered", object_of(**_GROUP))
 ENDPOINTS = (
-    Endpoint(
-        method=HTTPMethod.GET,
-        path="/api/v1/recovery",
-        handler=fleet_recovery,
-        result=object_of(
+    Endpoint.get(
+        "/api/v1/recovery",
+        fleet_recovery,
+        object_of(
             **WINDOW,
             incidents=schemas.INTEGER,
             all=_RECOVERED,

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from http import HTTPMethod
 from typing import Annotated, Any
 
 from headway.collector import schemas
@@ -165,16 +164,14 @@ _RESULT = schemas.named(
     ),
 )
 ENDPOINTS = (
-    Endpoint(
-        method=HTTPMethod.GET,
-        path="/api/v1/results",
-        handler=results,
-        result=object_of(results=list_of(_RESULT), next=schemas.NEXT),
+    Endpoint.get(
+        "/api/v1/results",
+        results,
+        object_of(results=list_of(_RESULT), next=schemas.NEXT),
     ),
-    Endpoint(
-        method=HTTPMethod.POST,
-        path="/api/v1/results",
-        handler=attach,
-        result=object_of(result=_RESULT),
+    Endpoint.post(
+        "/api/v1/results",
+        attach,
+        object_of(result=_RESULT),
     ),
 )

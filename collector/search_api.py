@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from http import HTTPMethod
 from itertools import islice
 from typing import Annotated, Any
 
@@ -149,11 +148,10 @@ _FOLLOWED = object_of(
     goodput=schemas.RANGE,
 )
 ENDPOINTS = (
-    Endpoint(
-        method=HTTPMethod.GET,
-        path="/api/v1/search",
-        handler=search,
-        result=object_of(
+    Endpoint.get(
+        "/api/v1/search",
+        search,
+        object_of(
             searched=INTEGER,
             found=list_of(
                 object_of(

@@ -5,7 +5,6 @@ import math
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
-from http import HTTPMethod
 from typing import Annotated, Any
 from uuid import UUID
 
@@ -136,17 +135,15 @@ _VIEW = object_of(
     name=schemas.TEXT, columns=list_of(object_of(name=schemas.TEXT, sentence=schemas.TEXT))
 )
 ENDPOINTS = (
-    Endpoint(
-        method=HTTPMethod.POST,
-        path="/api/v1/sql",
-        handler=sql,
-        result=ROWS,
+    Endpoint.post(
+        "/api/v1/sql",
+        sql,
+        ROWS,
         bulk=True,
     ),
-    Endpoint(
-        method=HTTPMethod.GET,
-        path="/api/v1/views",
-        handler=views,
-        result=object_of(views=list_of(_VIEW)),
+    Endpoint.get(
+        "/api/v1/views",
+        views,
+        object_of(views=list_of(_VIEW)),
     ),
 )

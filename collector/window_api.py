@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from http import HTTPMethod
 from typing import Annotated
 
 from headway.collector import schemas
@@ -107,16 +106,14 @@ def excluded_of(exclude: Sequence[str]) -> list[tuple[int, int]]:
 
 _OF_WINDOWS = {"run": schemas.TEXT, "as_of": schemas.INTEGER}
 ENDPOINTS = (
-    Endpoint(
-        method=HTTPMethod.GET,
-        path="/api/v1/runs/{run}/window",
-        handler=run_window,
-        result=schemas.both(schemas.WINDOW, object_of(**_OF_WINDOWS)),
+    Endpoint.get(
+        "/api/v1/runs/{run}/window",
+        run_window,
+        schemas.both(schemas.WINDOW, object_of(**_OF_WINDOWS)),
     ),
-    Endpoint(
-        method=HTTPMethod.GET,
-        path="/api/v1/runs/{run}/windows",
-        handler=run_windows,
-        result=object_of(**_OF_WINDOWS, windows=list_of(schemas.WINDOW)),
+    Endpoint.get(
+        "/api/v1/runs/{run}/windows",
+        run_windows,
+        object_of(**_OF_WINDOWS, windows=list_of(schemas.WINDOW)),
     ),
 )
