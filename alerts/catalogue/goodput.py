@@ -13,7 +13,7 @@ RULES = (
         labels=("run",),
         severity="ticket",
         area="training",
-        summary="{value} of the last hour of run {run} went to a serving loop that made no "
+        summary="the machines of run {run} were up, and {value} of the last hour still became no "
         "lasting progress",
         meaning="The machines are up and the loop runs, and its time is thrown away or waits: "
         "steps that are rolled back, checkpoints, data.",
@@ -32,13 +32,13 @@ RULES = (
         labels=("run",),
         severity="ticket",
         area="infrastructure",
-        summary="{value} of the last hour of run {run} its machines did not serve the loop",
+        summary="run {run} was stalled, restarting or down for {value} of the last hour",
         meaning="Time that was stalled, restarting or down: the reverse of a loop that serves "
         "without progress.",
         change="Raise it for runs on machines that are taken away by design.",
         look=("The Run page: stalled, restart and down in the waterfall; the incidents behind.",),
         act=("Look for the node that appears in them; ask for machines where it waits.",),
-        hold=900,
+        hold=1800,
     ),
     Rule(
         name="GoodputBurnFast",
@@ -56,7 +56,7 @@ RULES = (
         "normal.",
         look=("The Run page: the waterfall of the last hour.",),
         act=("As for the largest loss: its rule or incident says more.",),
-        hold=1200,
+        hold=1800,
         inhibits=("GoodputBurnSlow",),
     ),
     Rule(
