@@ -271,7 +271,11 @@ def _step_of(arguments: Arguments) -> int:
 
 VERBS: dict[str, Any] = {
     "allocation": _alone(
-        lambda a, o: e.Allocation(gpus_held=int(a[0]), gpus_requested=_number(o, "requested"))
+        lambda a, o: e.Allocation(
+            gpus_held=int(a[0]),
+            gpus_requested=_number(o, "requested"),
+            nodes_held=_number(o, "nodes"),
+        )
     ),
     "attempt": _attempt,
     "steps": _steps,

@@ -224,6 +224,7 @@ def _incident(incident: Incident, ledger: Ledger) -> dict[str, Any]:
             "suspect_rule",
             "signature",
             "gpu_repeats",
+            "alike",
             "rollback_steps",
             "outcome",
             "suspected_false_alarm",

@@ -85,6 +85,40 @@ def test_what_broke_alike_before_the_run_had_recovered_does_not_count():
     assert told(HEALTHY + at_once + broken, 452)["headway_repeated_failures",] == 2
 
 
+ALIKE = """
+{0} fault exception exception=ValueError message='bad sample 17'
+{1} exit code=1
+"""
+AGAIN = "{0} attempt {1} launcher world=1\n{0} resumed 198 from=c198\n{0}-{2} steps 199-200\n"
+
+
+def test_a_break_like_one_that_was_mended_does_not_make_another_one_beside_it_a_repetition():
+    mended = (
+        ALIKE.format(400, 401)
+        + """
+420      attempt B launcher world=1
+422      resumed 198 from=c198
+422-900  steps 199-670
+900      scheduled c670
+902      finalized c670
+902-1000 steps 671-760
+"""
+    )
+    twice = ALIKE.format(1000, 1001) + "1020 attempt C launcher world=1\n1030 exit signal=9\n"
+    text = (HEALTHY + mended + twice).replace("allocation 4", "allocation 4 nodes=1")
+    assert told(text, 1031)["headway_repeated_failures",] == 1
+
+
+@pytest.mark.parametrize(("nodes", "times"), [(1, 1), (2, 2)])
+def test_that_the_only_node_of_a_run_is_the_same_each_time_says_nothing(nodes, times):
+    text = HEALTHY.replace("allocation 4", f"allocation 4 nodes={nodes}")
+    text += (
+        "400 exit signal=9\n420 attempt B launcher world=1\n430 fault exception exception=OSError"
+    )
+    text += "\n431 exit code=1\n"
+    assert told(text, 432)["headway_repeated_failures",] == times
+
+
 def test_stops_that_were_announced_are_no_failures_that_repeat():
     stop = "{0} stop preemption\n{1} exit signal=15\n"
     again = "{0} attempt {1} launcher world=1\n{0} resumed 198 from=c198\n{0}-{2} steps 199-200\n"

@@ -47,11 +47,11 @@ def _repeated(incident: Mapping[str, Any]) -> int:
     """Return how many breaks of an open incident in a row share something.
 
     What broke alike before it does not count: the run had recovered in between. Nor does a stop
-    that was announced, though it may strike the same rank each time.
+    that was announced, be it by what a person says of it.
     """
     ends = (incident, *(one for one in incident["tries"] if one["cause"] is not None))
     broken = sum(not is_planned(one) for one in ends)
-    return min(max(incident["persistent"].values(), default=0), broken)
+    return min(int(incident["alike"]), broken)
 
 
 def _restarts_left(ledger: Ledger) -> dict[str, int]:

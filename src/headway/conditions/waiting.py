@@ -4,15 +4,13 @@ from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import Any
 
+from headway.incidents.model import PLANNED
 from headway.ledger import Ledger
-
-_PLANNED = ("preemption", "time_limit", "operator")
-"""Causes of incidents that are no faults: the run was told to stop."""
 
 
 def is_planned(incident: Mapping[str, Any]) -> bool:
     """Whether an incident of the run's report is a stop that was announced."""
-    return incident["cause"] in _PLANNED
+    return incident["cause"] in PLANNED
 
 
 def waits(ledger: Ledger, incident: Mapping[str, Any]) -> Iterator[tuple[int, int]]:

@@ -14,7 +14,7 @@ import numpy as np
 from headway.incidents.corrections import judgements
 from headway.incidents.evidence import Failure, failure, observed
 from headway.incidents.hangs import doing
-from headway.incidents.loops import streaks
+from headway.incidents.loops import alike, streaks
 from headway.incidents.model import Incident, Judgement, OpenPhase, Validity, Verdict
 from headway.incidents.phases import split, tries, united
 from headway.incidents.reading import Reading
@@ -265,6 +265,7 @@ def _incident(
         tries=attempted,
         evidence=tuple(item for one in broken.values() for item in one.evidence),
         persistent=persistent,
+        alike=alike(broken, reading.only),
         suspected_false_alarm=broken[first].suspected_false_alarm,
         warnings=() if rollback is None else resume_warnings(reading, first, last, opened),
         open_phase=_open_phase(reading, last) if pending else None,

@@ -1,10 +1,11 @@
 """Attempts that lead nowhere: loops without a new durable step, and what repeats in them."""
 
 from bisect import bisect_right
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from headway.incidents.evidence import Failure
+from headway.incidents.model import PLANNED
 from headway.ledger import Ledger
 
 LOOP = 3
@@ -92,3 +93,18 @@ def streaks(failures: Mapping[int, Failure]) -> dict[int, dict[str, int]]:
         before = following
         found[position] = {what: count for what, (_, count) in before.items() if count > 1}
     return found
+
+
+def alike(failures: Mapping[int, Failure], only: Collection[str]) -> int:
+    """Return how many breaks in a row share something, at most; 1 if none does, 0 without any.
+
+    A stop that was announced is no break. That a run broke on its `only` rank or node says nothing.
+    """
+    broken = {p: one for p, one in failures.items() if one.verdict.cause not in PLANNED}
+    telling = (
+        count
+        for shared in streaks(broken).values()
+        for what, count in shared.items()
+        if what not in only
+    )
+    return max(telling, default=min(len(broken), 1))

@@ -34,6 +34,10 @@ class Seen(NamedTuple):
         return () if self.source is None else (self.source,)
 
 
+PLANNED = ("preemption", "time_limit", "operator")
+"""Causes of incidents that are no faults: the run was told to stop."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
     """One observation about an incident: when it was made, and when what it saw began.
@@ -128,6 +132,9 @@ class Judgement:
 class Incident:
     """One incident; `cause` is a person's where one corrected it, `original_cause` the rule's.
 
+    `persistent` says what its breaks share in a row, also with those of incidents before; `alike`
+    counts the most of its own that share something.
+
     `gpu_repeats` counts the run's incidents of the suspected GPU within seven days, this one
     included. `signature` is what the fault has in common with others of its kind.
     """
@@ -156,6 +163,7 @@ class Incident:
     tries: tuple[Try, ...] = ()
     evidence: tuple[Evidence, ...] = ()
     persistent: Mapping[str, int] = field(default_factory=dict)
+    alike: int = 0
     gpu_repeats: int | None = None
     suspected_false_alarm: bool = False
     warnings: tuple[str, ...] = ()

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from itertools import accumulate
 
 from headway.events import (
+    Allocation,
     AttemptEnded,
     CheckpointFinalized,
     CheckpointLoadFailed,
@@ -49,6 +50,7 @@ class Reading:
         self._records: dict[int, Envelope] = {}
         of_machines: list[Stamped] = []
         self._failed_loads: list[tuple[int, str]] = []
+        nodes: set[int | None] = set()
         self._saving: dict[str | None, list[tuple[int, int]]] = defaultdict(list)
         for fact in ledger.book.facts:
             record = fact.envelope.event
@@ -59,8 +61,15 @@ class Reading:
                 of_machines.append(fact)
             elif isinstance(record, _SAVING) and fact.envelope.rank is not None:
                 self._saving[fact.attempt].append((fact.time, fact.envelope.rank))
+            elif isinstance(record, Allocation) and fact.time <= ledger.as_of:
+                nodes.add(record.nodes_held)
             elif isinstance(record, CheckpointLoadFailed) and fact.time <= ledger.as_of:
                 self._failed_loads.append((fact.time, record.checkpoint))
+        worlds = {account.attempt.world_size for account in self.accounts}
+        self.only = {
+            what for what, known in (("rank", worlds), ("node", nodes)) if {1} <= known <= {0, 1}
+        }
+        """What the run never had two of, as far as anybody said how many."""
         for fact in ledger.book.of_nodes:
             if isinstance(fact.envelope.event, (*GPU_FAULTS, Fault)):
                 of_machines.append(fact)
