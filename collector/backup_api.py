@@ -12,7 +12,7 @@ from starlette.responses import FileResponse, Response
 from starlette.routing import Route
 
 from headway.collector.answers import error_answer, service_of
-from headway.storage.client import BACKUP, BACKUP_MEDIA
+from headway.storage.connection import BACKUP, BACKUP_MEDIA
 from headway.storage.copying import CopyError
 
 _NAME = "headway.duckdb"

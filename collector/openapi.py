@@ -12,7 +12,7 @@ from headway.collector import schemas
 from headway.collector.endpoint import Endpoint, Parameter, parameters
 from headway.collector.endpoints import ENDPOINTS
 from headway.collector.serving import FORMAT, FORMATS
-from headway.storage.client import ARROW, AS_OF, BACKUP, BACKUP_MEDIA
+from headway.storage.connection import ARROW, AS_OF, BACKUP, BACKUP_MEDIA
 
 _JSON = "application/json"
 _PLAIN = "text/plain"

@@ -28,7 +28,7 @@ from headway.collector.endpoint import (
     understood,
 )
 from headway.collector.otlp.bodies import TooLarge
-from headway.storage.client import ARROW, AS_OF
+from headway.storage.connection import ARROW, AS_OF
 from headway.storage.sql_guard import SqlRefused
 from headway.storage.sql_session import TooManyQueries
 

@@ -17,13 +17,9 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
 
-from headway.storage.client import (
-    Change,
-    CollectorClient,
-    CollectorError,
-    CollectorTimedOut,
-    CollectorUnreachable,
-)
+from headway.storage.client import CollectorClient
+from headway.storage.collector_errors import CollectorError, CollectorTimedOut, CollectorUnreachable
+from headway.storage.connection import Change
 
 LIFETIME = 1.0
 """Seconds for which an answer, or the news that there is none, is not asked for again."""

@@ -10,7 +10,7 @@ import streamlit as st
 from headway.dashboard import markup, numbers, source
 from headway.dashboard.views import notes, reader
 from headway.storage.alert_client import AlertClient
-from headway.storage.client import CollectorError, CollectorRefused
+from headway.storage.collector_errors import CollectorError, CollectorRefused
 from headway.wording import count, counted, duration, plain, when
 
 _SECOND = 10**9

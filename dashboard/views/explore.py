@@ -15,7 +15,7 @@ from headway.dashboard.figures import rows as figures
 from headway.dashboard.views import reader, search
 from headway.dashboard.views.plots import plot
 from headway.settings import ClientSettings, load
-from headway.storage.client import CollectorRefused
+from headway.storage.collector_errors import CollectorRefused
 from headway.wording import count, counted, when
 
 _SHOWN = 1_000

@@ -12,7 +12,7 @@ from headway.dashboard.views import notes, postmortem, reader
 from headway.events import CAUSES
 from headway.fleet.sides import side_of
 from headway.incidents.vocabulary import OUTCOME_WORDS
-from headway.storage.client import CollectorRefused
+from headway.storage.collector_errors import CollectorRefused
 from headway.wording import (
     UNKNOWN,
     count,

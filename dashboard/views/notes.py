@@ -10,7 +10,7 @@ import streamlit as st
 
 from headway.dashboard import markup, numbers, sign_in, source
 from headway.dashboard.views import reader
-from headway.storage.client import CollectorError
+from headway.storage.collector_errors import CollectorError
 from headway.wording import remark, when
 
 _AUTHOR = "author"

@@ -10,7 +10,12 @@ import streamlit as st
 
 from headway.dashboard import answers, markup, source
 from headway.dashboard.palette import LOOKS, Look
-from headway.storage.client import CollectorError, UnknownIncident, UnknownNode, UnknownRun
+from headway.storage.collector_errors import (
+    CollectorError,
+    UnknownIncident,
+    UnknownNode,
+    UnknownRun,
+)
 from headway.wording import duration, when
 
 NO_RUN = "No run has been seen yet."

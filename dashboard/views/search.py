@@ -9,7 +9,7 @@ from headway.dashboard import markup, numbers, source
 from headway.dashboard.markup import Cell
 from headway.dashboard.views import reader
 from headway.dashboard.views.run_panels.comparison import CONFIGURATIONS
-from headway.storage.client import CollectorRefused
+from headway.storage.collector_errors import CollectorRefused
 from headway.wording import counted, ratio_range, when
 
 _WORDS = "find"

@@ -11,7 +11,8 @@ from chaos.training import train
 from chaos.verdict import Verdict, verdict
 from chaos.world import Counts, World
 from headway.settings import ClientSettings
-from headway.storage.client import CollectorBusy, CollectorClient
+from headway.storage.client import CollectorClient
+from headway.storage.collector_errors import CollectorBusy
 
 
 def disturb(folder: Path, kills: int, chance: Random) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from headway import cli
-from headway.storage.client import CollectorRefused
+from headway.storage.collector_errors import CollectorRefused
 from incident_collector import Running, running
 from timeline import SECOND, at, timeline
 

@@ -19,7 +19,8 @@ from headway.collector.otlp.bodies import PROTOBUF
 from headway.collector.service import Service
 from headway.events import AttemptStarted, Note, Resumed, RunEnded, RunStarted
 from headway.settings import ClientSettings, CollectorSettings
-from headway.storage.client import CollectorClient, UnknownRun
+from headway.storage.client import CollectorClient
+from headway.storage.collector_errors import UnknownRun
 from headway.storage.store import EventStore
 from otlp_requests import body, request
 from records import ANCHOR, SECOND, record, steps

@@ -11,7 +11,7 @@ from fleet_collector import DAY, HOUR, LONG, a_fleet, finished, of_node
 from headway import cli
 from headway.events import Health
 from headway.settings import CollectorSettings
-from headway.storage.client import CollectorRefused
+from headway.storage.collector_errors import CollectorRefused
 from incident_collector import Running, running
 from records import ANCHOR, SECOND, record
 

@@ -8,7 +8,7 @@ import pytest
 
 from headway.collector.otlp.bodies import PROTOBUF
 from headway.events import IncidentAcknowledged
-from headway.storage.client import CollectorRefused, UnknownIncident, UnknownRun
+from headway.storage.collector_errors import CollectorRefused, UnknownIncident, UnknownRun
 from incident_collector import Running, broken, running
 from otlp_requests import body
 

@@ -11,7 +11,7 @@ import pytest
 from headway import cli
 from headway.cli.node_text import print_node, print_nodes
 from headway.events import Envelope, Event, GpuPresent, GpuSample, GpuXid, Health
-from headway.storage.client import UnknownNode
+from headway.storage.collector_errors import UnknownNode
 from incident_collector import Running, running
 from records import record
 from timeline import at, timeline

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from headway.storage.client import CollectorRefused, UnknownIncident, UnknownRun
+from headway.storage.collector_errors import CollectorRefused, UnknownIncident, UnknownRun
 from incident_collector import Running, running
 
 

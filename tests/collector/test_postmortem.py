@@ -12,7 +12,7 @@ from headway.collector.otlp.bodies import PROTOBUF
 from headway.events import Note
 from headway.postmortem.reading import postmortem_of
 from headway.settings import CollectorSettings
-from headway.storage.client import UnknownIncident
+from headway.storage.collector_errors import UnknownIncident
 from incident_collector import Running, broken, running
 from otlp_requests import body
 from records import ANCHOR, SECOND, record

@@ -11,7 +11,8 @@ import pytest
 from headway.collector.endpoints import ENDPOINTS
 from headway.collector.otlp.bodies import PROTOBUF
 from headway.events import AttemptStarted, RunConfigured, RunEnded, RunStarted
-from headway.storage.client import ARROW, AS_OF, CollectorRefused
+from headway.storage.collector_errors import CollectorRefused
+from headway.storage.connection import ARROW, AS_OF
 from headway.storage.questions import QUESTIONS
 from incident_collector import Running, broken, running
 from otlp_requests import body

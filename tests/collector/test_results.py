@@ -11,7 +11,7 @@ from headway.collector.result_api import LONGEST_CONTENT
 from headway.collector.results import Results
 from headway.events import Envelope, ResultAttached
 from headway.redaction import MASK
-from headway.storage.client import CollectorRefused
+from headway.storage.collector_errors import CollectorRefused
 from incident_collector import Running, running
 from timeline import at, timeline
 

@@ -15,7 +15,8 @@ import pytest
 from certificates import make_certificate
 from headway.collector.tls import server_context
 from headway.settings import ClientSettings, CollectorSettings, SettingError
-from headway.storage.client import CollectorClient, CollectorUnreachable
+from headway.storage.client import CollectorClient
+from headway.storage.collector_errors import CollectorUnreachable
 
 pytestmark = pytest.mark.skipif(shutil.which("openssl") is None, reason="no openssl here")
 

@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 from headway.dashboard.answers import AT_ONCE, Answers, hasty, reading
-from headway.storage.client import (
-    Change,
+from headway.storage.collector_errors import (
     CollectorError,
     CollectorTimedOut,
     CollectorUnreachable,
     UnknownRun,
 )
+from headway.storage.connection import Change
 
 PATH = "/api/v1/runs"
 

@@ -24,7 +24,8 @@ from headway.exporter.spooling.reader import SpoolReader, spools
 from headway.ledger import Timeline
 from headway.report import report as full_report
 from headway.settings import ClientSettings
-from headway.storage.client import CollectorClient, UnknownRun
+from headway.storage.client import CollectorClient
+from headway.storage.collector_errors import UnknownRun
 from otlp_endpoint import otlp_endpoint
 from training_process import TrainingProcess
 

@@ -6,9 +6,9 @@ import httpx
 import pytest
 
 from headway.settings import ClientSettings, SettingError
-from headway.storage.client import (
+from headway.storage.client import CollectorClient
+from headway.storage.collector_errors import (
     CollectorBusy,
-    CollectorClient,
     CollectorRefused,
     CollectorUnreachable,
     UnknownRun,

@@ -33,7 +33,8 @@ def add_source(parser: argparse.ArgumentParser) -> None:
 @contextmanager
 def source(arguments: argparse.Namespace) -> Iterator["CollectorClient"]:
     """Give a client of what is to be asked; what it cannot answer is a refusal."""
-    from headway.storage.client import CollectorClient, CollectorError
+    from headway.storage.client import CollectorClient
+    from headway.storage.collector_errors import CollectorError
 
     path: Path | None = arguments.database
     settings = settings_of(ClientSettings, arguments)

@@ -10,7 +10,8 @@ from headway.cli.refusal import Refusal
 from headway.events import StepsSummary
 from headway.exporter.shipping import REFUSED_FOLDER, NotTakenError, Shipment, Shipper, num_records
 from headway.settings import AgentSettings, ClientSettings
-from headway.storage.client import CollectorClient, CollectorError
+from headway.storage.client import CollectorClient
+from headway.storage.collector_errors import CollectorError
 
 _WHO_HAS = "SELECT DISTINCT run FROM events WHERE producer = $producer AND run IS NOT NULL"
 

@@ -11,7 +11,8 @@ from headway.cli.processes import Process
 from headway.cli.refusal import NO, Refusal
 from headway.exporter.spooling.reader import SpoolReader, spools
 from headway.settings import ClientSettings
-from headway.storage.client import CollectorClient, CollectorError
+from headway.storage.client import CollectorClient
+from headway.storage.collector_errors import CollectorError
 
 POLL = 0.5
 """Seconds between two looks at the services."""
