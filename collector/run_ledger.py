@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from headway.blocks import Block, Part, earliest, expanded, of_kinds
 from headway.collector.node_clocks import NodeClocks
 from headway.conditions import Condition, conditions, target_of
+from headway.conditions.waiting import is_waiting
 from headway.events import (
     Envelope,
     IncidentAcknowledged,
@@ -89,6 +90,8 @@ class Snapshot:
     conditions: tuple[Condition, ...]
     is_awaited: bool
     """Whether its agents may not have shipped yet what happened while the collector was away."""
+    is_waiting: bool
+    """Whether it waits for machines, and nothing can be heard of it."""
     held: Ledger | None
     again: Callable[[int], Ledger]
     versions: Mapping[str, Any]
@@ -351,6 +354,7 @@ class RunLedger:
                 newest=newest,
                 conditions=self._conditions(ledger, built),
                 is_awaited=self._is_awaited(built["last_event"], now),
+                is_waiting=is_waiting(ledger, built["incidents"]),
                 held=ledger,
                 again=self._ledger_again,
                 versions=_versions(ledger),

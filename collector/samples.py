@@ -65,7 +65,7 @@ def aging_samples(snapshot: Snapshot, now: int) -> Iterator[Sample]:
     yield "headway_last_event_age_seconds", (run,), age
     if is_of_concern(snapshot, now):
         yield "headway_run_failed", (run,), int(snapshot.report["end"] is not None)
-    if snapshot.report["end"] is None and not snapshot.is_awaited:
+    if snapshot.report["end"] is None and not (snapshot.is_awaited or snapshot.is_waiting):
         yield "headway_silence_seconds", (run,), age
 
 

@@ -4,6 +4,8 @@ from collections.abc import Callable
 from pathlib import Path
 from threading import Event as Flag
 
+import pytest
+
 from headway.collector.otlp.decoded import Decoded
 from headway.collector.published import published
 from headway.collector.service import Service
@@ -11,6 +13,7 @@ from headway.events import Envelope, RunStarted
 from headway.settings import CollectorSettings
 from headway.storage.store import EventStore
 from records import ANCHOR, SECOND, record, steps
+from timeline import at, timeline
 
 SILENCES = {"headway_progress_silence_ratio", "headway_silence_seconds"}
 
@@ -60,3 +63,25 @@ def test_a_run_is_silent_only_once_a_collector_that_was_away_has_listened_for_a_
     now += 181 * SECOND
     assert silences(third)["headway_progress_silence_ratio"] > 1
     third.close()
+
+
+STOPPED = """
+0      allocation 4
+0      attempt A launcher world=1
+0-100  steps 1-100
+{}
+110    exit signal=15
+"""
+
+
+@pytest.mark.parametrize(
+    ("stop", "told"), [("100 stop preemption", set()), ("", {"headway_silence_seconds"})]
+)
+def test_a_run_that_waits_for_machines_is_not_called_silent(
+    tmp_path: Path, stop: str, told: set[str]
+) -> None:
+    serving = service(tmp_path / "events.duckdb", lambda: at(2_000))
+    send(serving, *timeline(STOPPED.format(stop)))
+    silent = {name for name, value in silences(serving).items() if value > 300}
+    assert silent == told
+    serving.close()

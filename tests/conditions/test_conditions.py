@@ -264,6 +264,12 @@ def test_a_hang_is_left_to_a_watchdog_for_half_as_long_again_as_it_takes():
     assert found["headway_progress_silence_ratio",] == pytest.approx(1)
 
 
+def test_nobody_waits_for_more_than_an_hour_for_a_watchdog_that_is_set_to_hours():
+    watched = HEALTHY + "1 configured timeouts=process_group:14400"
+    found = told(watched, 300 + 3600)
+    assert found["headway_progress_silence_ratio",] == pytest.approx(1)
+
+
 @pytest.mark.parametrize(
     ("phases", "until", "ratio"),
     [

@@ -111,12 +111,15 @@ def _open_names(log: RankLog) -> Iterator[str]:
 
 
 def _watchdog(ledger: Ledger) -> float:
-    """Return the time in ns after which the run's own watchdog should have ended a hang."""
+    """Return the time in ns after which the run's own watchdog should have ended a hang.
+
+    A person is not kept waiting for one that is set to hours: what may take that long is a phase.
+    """
     configured = ledger.book.configured
     timeouts = {} if configured is None else configured.timeouts or {}
     known = [timeouts[name] for name in _WATCHDOGS if name in timeouts]
     limits = [float(limit) for limit in known if isinstance(limit, int | float) and limit > 0]
-    return _BEYOND * min(limits, default=0.0)
+    return min(_BEYOND * min(limits, default=0.0), float(HOUR))
 
 
 def _slow_step(ledger: Ledger) -> float:

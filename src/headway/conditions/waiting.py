@@ -1,6 +1,6 @@
 """When a run that was told to stop waits for machines: no fault, and nobody's to mend."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -29,3 +29,9 @@ def waits(ledger: Ledger, incident: Mapping[str, Any]) -> Iterator[tuple[int, in
     for begin, end in pairwise([*held.times, now]):
         if held.at(begin) == 0 and first < end and begin < until:
             yield max(first, begin), min(end, until)
+
+
+def is_waiting(ledger: Ledger, listed: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether a run waits for machines after an announced stop: nobody there can be heard."""
+    newest = next((one for one in reversed(listed) if one["state"] == "open"), None)
+    return newest is not None and any(end == ledger.closed_at for _, end in waits(ledger, newest))

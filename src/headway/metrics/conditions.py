@@ -65,8 +65,8 @@ OF_CONDITIONS = (
         kind="gauge",
         description="Time since the run last completed a step or a phase, over the longest "
         "of: 15 min, 5 times its 99th percentile of steps, 1.5 times its shortest configured "
-        "watchdog, twice the longest of an open phase, or 30 min for its first. 0 while it is "
-        "known to recover.",
+        "watchdog but no more than an hour, twice the longest of an open phase, or 30 min for its "
+        "first. 0 while it is known to recover.",
         labels=("run",),
     ),
     Metric(
@@ -156,7 +156,7 @@ OF_CONDITIONS = (
         name="headway_silence_seconds",
         kind="gauge",
         description="Time since the collector heard anything of a run that has not ended; "
-        "none after its end.",
+        "none after its end, nor while it waits for machines after an announced stop.",
         unit="seconds",
         labels=("run",),
     ),
