@@ -1,6 +1,6 @@
 """The exact account of a run's time: pure functions from events to categories."""
 
-from headway.ledger.ledger import Ledger, Timeline, ledger
+from headway.ledger.ledger import Ledger
 from headway.ledger.model import (
     AttemptSummary,
     CheckpointSummary,
@@ -9,6 +9,7 @@ from headway.ledger.model import (
     Range,
     StepCounts,
 )
+from headway.ledger.timeline import Timeline, ledger
 
 __all__ = [
     "AttemptSummary",

@@ -1,24 +1,22 @@
 """The ledger of a run: every nanosecond in exactly one category, and the ratios from it.
 
-`Timeline` takes events as they come; `Timeline.ledger` reads them into a `Ledger`, a view that
-answers for the whole run or for any window of it.
+A `Ledger` is a view of what was read of a run's events; it answers for the whole run or for any
+window of it.
 """
 
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from itertools import accumulate, pairwise
 from typing import Literal
 
 import numpy as np
 
-from headway.events import Envelope
 from headway.ledger.account import Account
-from headway.ledger.book import Book, BookReader
+from headway.ledger.book import Book
 from headway.ledger.checkpoints import Checkpoint
 from headway.ledger.counts import step_counts
-from headway.ledger.intake import Intake
 from headway.ledger.lanes import intervals_of
 from headway.ledger.model import (
     AttemptSummary,
@@ -29,86 +27,7 @@ from headway.ledger.model import (
     StepCounts,
 )
 from headway.ledger.ratios import goodput
-from headway.ledger.segments import FrozenSegment
-from headway.ledger.steps import STEPS
 from headway.metrics import CATEGORIES, SPARE
-
-
-class Timeline:
-    """The events of one run, in whatever order and however often they arrive."""
-
-    def __init__(self, run: str) -> None:
-        self.run = run
-        self._intake = Intake()
-        self._reader = BookReader(run)
-
-    def add(self, envelopes: Iterable[Envelope]) -> int:
-        """Take in envelopes; return how many held something new."""
-        return self._intake.add(envelopes)
-
-    def thin(self, until: int) -> None:
-        """Let go of heartbeats that say nothing about any time from `until` on, in UTC ns.
-
-        Ledgers as known at such a time stay the same.
-        """
-        self._intake.thin(until)
-
-    @property
-    def num_records(self) -> int:
-        """Return how many records are held; one that tells of many steps counts once."""
-        return len(self._intake.envelopes)
-
-    @property
-    def num_steps(self) -> int:
-        """Return of how many steps records tell one by one."""
-        return self._intake.num_steps
-
-    def add_segments(self, segments: Iterable[FrozenSegment]) -> None:
-        """Take in what is left of steps whose raw records are gone; before the first ledger."""
-        for segment in segments:
-            self._intake.segments[segment.attempt].append(segment)
-
-    def without(
-        self,
-        removed: Iterable[Envelope],
-        kept: Iterable[Envelope],
-        segments: Iterable[FrozenSegment],
-    ) -> "Timeline":
-        """Return the run with segments in the place of raw records, of which parts are kept."""
-        gone = {(one.producer, one.first_sequence, one.last_sequence) for one in removed}
-        other = Timeline(self.run)
-        for listed in self._intake.segments.values():
-            other.add_segments(listed)
-        other.add_segments(segments)
-        other.add(
-            one
-            for one in self._intake.envelopes
-            if (one.producer, one.first_sequence, one.last_sequence) not in gone
-        )
-        other.add(kept)
-        return other
-
-    def frozen(self, attempt: str) -> int:
-        """Return how many steps of an attempt come from segments."""
-        return sum(segment.num_steps for segment in self._intake.segments.get(attempt, ()))
-
-    def step_records(self, attempt: str) -> list[Envelope]:
-        """Return the raw records of steps of an attempt."""
-        bucket = self._intake.attempts.get(attempt)
-        events = [] if bucket is None else bucket.events
-        return [e.envelope for e in events if isinstance(e.envelope.event, STEPS)]
-
-    def ledger(self, as_of: int) -> "Ledger":
-        """Return the ledger as known at a time in UTC ns."""
-        return Ledger(self._reader.read(self._intake, as_of))
-
-
-def ledger(events: Iterable[Envelope], as_of: int) -> "Ledger":
-    """Return the ledger of one run's events as known at a time in UTC ns."""
-    envelopes = list(events)
-    timeline = Timeline(next((e.run for e in envelopes if e.run is not None), ""))
-    timeline.add(envelopes)
-    return timeline.ledger(as_of)
 
 
 class Ledger:
