@@ -27,8 +27,12 @@ STYLE = f"""<style>
 .hw-table td.hw-number, .hw-table td.hw-short {{ white-space: nowrap; }}
 .hw-table a {{ display: inline-block; white-space: normal; overflow-wrap: anywhere;
   width: max-content; max-width: 15rem; }}
+.hw-table small {{ opacity: 0.78; white-space: normal; }}
+.hw-table tr > :last-child {{ padding-right: 0; }}
 @media (max-width: 640px) {{
   .hw-table a {{ max-width: 9rem; }}
+  .hw-table.hw-stacked {{ width: 100%; }}
+  .hw-table.hw-stacked td:empty {{ display: none; }}
   .hw-table.hw-stacked thead {{ position: absolute; clip-path: inset(50%); }}
   .hw-table.hw-stacked tr {{ display: grid; gap: 0.3rem 0.8rem; padding: 0.6rem 0;
     grid-template-columns: repeat(auto-fill, minmax(6rem, 1fr));
@@ -74,7 +78,6 @@ STYLE = f"""<style>
   background: {NEUTRAL}; }}
 .hw-foot {{ font-size: 0.85rem; opacity: 0.78; margin: 1.5rem 0 0; }}
 .hw-table td.hw-wide a {{ max-width: 26rem; }}
-.hw-table small {{ opacity: 0.78; }}
 .st-key-stats-fleet > div {{ flex-basis: max(11rem, 22%) !important; }}
 @media (max-width: 640px) {{ .st-key-stats-fleet > div {{ flex-basis: 9rem !important; }} }}
 [data-testid="stMetricLabel"] p {{ white-space: normal; }}

@@ -114,6 +114,10 @@ def refreshed(draw: Callable[[], None], *, live: bool = True) -> None:
                 draw()
             except CollectorError as error:
                 _failed(error)
+            except Exception:  # Streamlit says it, and nothing is to wait beside that
+                if not begun:
+                    above.empty()
+                raise
         with above if begun else above.container():
             _age(found, live)
         begun = True

@@ -137,3 +137,21 @@ def test_every_number_of_every_page_offers_its_meaning_and_the_question_behind_i
             shown += len(at.metric)
 
     assert shown > 30
+
+
+def _broken() -> None:
+    from headway.dashboard.views import reader
+
+    def draw() -> None:
+        raise ZeroDivisionError
+
+    reader.refreshed(draw)
+
+
+def test_a_page_that_cannot_be_drawn_does_not_say_that_it_waits() -> None:
+    at = AppTest.from_function(_broken, default_timeout=60)
+
+    at.run()
+
+    assert [one.message for one in at.exception]
+    assert reader.ASKS not in " ".join(element.proto.body for element in at.get("html"))

@@ -82,7 +82,8 @@ def _show(asked: Mapping[str, Any]) -> None:
         key="comparison",
     )
     names = answer["one"]["name"], answer["other"]["name"]
-    columns = ("Figure", f"#A: {names[0]}", f"#B: {names[1]}", "#A - B", "#By chance", "A is")
+    st.html(markup.facts([f"A: {names[0]}", f"B: {names[1]}"]))
+    columns = ("Figure", "#A", "#B", "#A - B", "#By chance", "A is")
     rows = [
         (
             one["title"],
@@ -100,6 +101,6 @@ def _show(asked: Mapping[str, Any]) -> None:
         st.caption(doubt)
     st.subheader("Settings that differ", anchor=False)
     if answer["settings"]:
-        st.html(changes(answer["settings"], answer["units"], names[1], names[0]))
+        st.html(changes(answer["settings"], answer["units"], "B", "A"))
     else:
         st.caption("None that was recorded.")
