@@ -163,7 +163,7 @@ def settings_page() -> str:
     """Return the page of all settings, from `headway.settings`."""
     parts = [
         "# Settings",
-        "Declared in `src/headway/settings.py`. A value comes from the argument, else the "
+        "Declared in `src/headway/settings/`. A value comes from the argument, else the "
         "variable, else its short name, else the section of the TOML file that "
         f"`{settings.CONFIG_VARIABLE}` names, else the default.",
     ]
