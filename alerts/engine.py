@@ -32,6 +32,7 @@ from headway.alerts.receivers import Receiver
 from headway.alerts.senders import Outcome, send
 from headway.alerts.site import Site
 from headway.alerts.sounding import sounding
+from headway.alerts.unwritten import Unwritten
 from headway.storage.alert_book import AlertBook, AlertKey, BookError
 
 _LOG = logging.getLogger(__name__)
@@ -97,7 +98,7 @@ class Engine:
         self._groups: Groups = {group.identity: group for group in map(group_of, book.groups())}
         self._silences: list[Silence] = []
         self._failures: dict[str, str] = {}
-        self._unwritten: list[Notice] = []
+        self._unwritten = Unwritten()
         self._written: tuple[Alerts, tuple[Group, ...]] | None = None
         self._pool = ThreadPoolExecutor(max_workers=8, thread_name_prefix="alerts")
         self._thread = threading.Thread(target=self._run, name="alerts", daemon=True)
@@ -146,21 +147,25 @@ class Engine:
 
         Where that fails it is sent nevertheless: a full disk is what people are to hear of.
         """
-        notices = [*self._unwritten, *decided.notices]
+        self._unwritten.add(decided.notices)
         state = alerts, decided.groups
-        if state == self._written and not notices:
-            return
         self._groups = {group.identity: group for group in decided.groups}
-        with self._noted(_UNKEPT):
-            self._book.turn(
-                {AlertKey(rule=one.rule, labels=one.labels): _row(one) for one in alerts.values()},
-                {group.key: as_row(group) for group in decided.groups},
-                [_posted(notice) for notice in notices],
-                now,
-            )
-            self._unwritten, self._written = [], state
-            return
-        self._unwritten, self._written = notices, None
+
+        def is_written(notices: Sequence[Notice]) -> bool:
+            if state == self._written and not notices:
+                return True
+            self._written = None
+            with self._noted(_UNKEPT):
+                self._book.turn(
+                    {AlertKey(rule=a.rule, labels=a.labels): _row(a) for a in alerts.values()},
+                    {group.key: as_row(group) for group in decided.groups},
+                    [_posted(notice) for notice in notices],
+                    now,
+                )
+                self._written = state
+            return self._written is not None
+
+        self._unwritten.write(is_written)
 
     @contextmanager
     def _noted(self, loss: str) -> Iterator[None]:
@@ -179,19 +184,10 @@ class Engine:
         """Why the book could not be read or written when that was tried last; None if it could."""
         return next(iter(self._failures.values()), None)
 
-    def _send_unwritten(self) -> None:
-        """Send what could not be written down; what is not taken is tried at the next look."""
-        held: set[tuple[str, str]] = set()
-        for notice in list(self._unwritten):
-            receiver = self._site.receivers.get(notice.receiver)
-            way = notice.receiver, notice.key
-            if way in held:
-                continue
-            if receiver is None or self._outcome(notice, receiver).state == "delivered":
-                with self._lock:
-                    self._unwritten = [one for one in self._unwritten if one is not notice]
-            else:
-                held.add(way)
+    def _is_told(self, notice: Notice) -> bool:
+        """Send a notice that could not be written down; what nobody may take any more is told."""
+        receiver = self._site.receivers.get(notice.receiver)
+        return receiver is None or self._outcome(notice, receiver).state == "delivered"
 
     def deliver(self) -> None:
         """Begin to send what is due: for each receiver one notice at a time, in their order.
@@ -204,7 +200,7 @@ class Engine:
                 if not job.cancelled() and job.exception() is not None:
                     _LOG.error("receiver %s: what came of a try is not kept", receiver)
         if self._unwritten and _UNWRITTEN not in self._busy:
-            self._busy[_UNWRITTEN] = self._pool.submit(self._send_unwritten)
+            self._busy[_UNWRITTEN] = self._pool.submit(self._unwritten.send, self._is_told)
         waiting: dict[str, list[dict[str, Any]]] = {}
         due: list[dict[str, Any]] = []
         with self._noted("notices that wait in it are not sent"):

@@ -4,6 +4,7 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from threading import Event as Flag
 from typing import Any
 
 import pytest
@@ -275,6 +276,48 @@ def test_a_book_that_cannot_be_written_keeps_no_page_from_people(tmp_path: Path)
     full, samples = True, []
     looks(40)
     assert sent == [("firing", "page"), ("resolved", "page")]
+    engine.stop()
+    book.close()
+
+
+def test_a_notice_on_its_way_while_the_disk_gets_room_is_sent_once(tmp_path: Path) -> None:
+    full, now, sent = True, NOW, list[str]()
+    begun, released = Flag(), Flag()
+
+    class Full(AlertBook):
+        def turn(self, *given: Any) -> None:
+            if full:
+                raise BookError("database or disk is full")
+            super().turn(*given)
+
+    def send(notice: Notice, receiver: Receiver, address: str) -> Outcome:
+        begun.set()
+        assert released.wait(30)
+        sent.append(notice.status)
+        return OK
+
+    book = Full(tmp_path / "alerts.sqlite")
+    failing = Sample(metric="headway_storage_failing", labels={}, value=1)
+    engine = Engine(book, DEFAULT, lambda: [failing], lambda: now, "http://board", send)
+
+    def look() -> None:
+        nonlocal now
+        now += 10
+        engine.turn()
+        engine.deliver()
+
+    while not engine._busy:
+        look()
+    assert begun.wait(30)
+    full = False
+    look()
+    released.set()
+    for _ in range(3):
+        for job in list(engine._busy.values()):
+            job.result(30)
+        look()
+    assert sent == ["firing"]
+    assert [row["severity"] for row in book.groups()] == ["page"]
     engine.stop()
     book.close()
 
