@@ -2,50 +2,41 @@
 that says that the GPU is broken."""
 
 import random
-from dataclasses import replace
 
 import pytest
 
-from headway.events import GpuXid
+from gpu_incidents import GPUS, NOBODY, RUN, blamed, broken, found, words
 from headway.incidents import incidents
 from headway.ledger import Timeline, ledger
 from headway.report import report
-from timeline import SECOND, at, timeline
+from timeline import at, timeline
 
-GPUS = """
-0  gpu 0 GPU-a 0000:1b:00.0
-0  gpu 1 GPU-b 0000:43:00.0
-0  gpu 2 GPU-c 0000:c9:00.0
-0  gpu 3 GPU-d 0000:cb:00.0
+AGAIN = """
+{a}      attempt {name} launcher world=4 rank=0..3 local=0
+{a}      resumed {base} rank=0..3
+{a}-{b}  steps {first}-{last} rank=0..3
+{b}.2    xid 95 0000:{bus}:00
+{b}.5    fault exception rank=1 exception=RuntimeError
+{c}      exit rank=0..3 signal=9 by=launcher
 """
-RUN = """
-400      allocation 4
-400      attempt A launcher world=4 rank=0..3 local=0
-400-500  steps 1-100 rank=0..3
-500.5    fault exception rank=1 exception=RuntimeError message="CUDA error: unspecified"
-505      exit rank=0..3 signal=9 by=launcher
+SECOND_ATTEMPT = """
+520      attempt B launcher world=4 rank=0..3 local=0
+530-560  steps 101-130 rank=0..3
+560.5    fault exception rank=2 exception=ValueError
+561      exit rank=0..3 signal=9 by=launcher
 """
-
-
-def found(text, until=600):
-    return incidents(ledger(timeline(text), at(until)))
-
-
-def broken(text, until=600):
-    (incident,) = found(text, until)
-    return incident
-
-
-def blamed(text, until=600):
-    one = broken(text, until)
-    return one.cause, one.suspect_gpu, one.suspect_rank, one.suspect_node
-
-
-NOBODY = ("exception", None, 1, "node-a")
-
-
-def words(incident):
-    return [item.words for item in incident.evidence]
+LATER = """
+520      attempt B launcher world=4 rank=0..3 local=0
+590      fault exception rank=3 exception=RuntimeError
+591      exit rank=0..3 signal=9 by=launcher
+"""
+NODE_EVENTS = """
+500.2    xid 95 0000:cb:00
+200.5    gpu_fault lost GPU-a
+90000    xid 79 0000:cb:00
+501      node_fault lost_node
+502      health gpu unhealthy
+"""
 
 
 def test_an_xid_that_asks_for_a_reset_outranks_the_exception_it_provoked():
@@ -97,190 +88,16 @@ def test_outside_the_window_nothing_is_blamed_or_even_listed(time):
     assert not [line for line in words(broken(text)) if "Xid" in line]
 
 
-def test_the_gpu_of_another_run_on_the_node_is_not_blamed():
-    two = RUN.replace("world=4 rank=0..3", "world=2 rank=0..1").replace("0..3", "0..1")
-    text = GPUS + two + "500.2 xid 95 0000:cb:00"
-    assert blamed(text) == NOBODY
-    assert "Xid 95 on GPU-d, which no rank of this run works on" in words(broken(text))
-    assert blamed(GPUS + two + "500.2 xid 95 0000:43:00") == ("gpu_fault", "GPU-b", 1, "node-a")
-
-
 def test_a_node_on_which_the_run_has_no_rank_is_not_even_evidence():
     text = GPUS + RUN + "500.2 xid 95 0000:cb:00 node=node-z"
     assert blamed(text) == NOBODY
     assert not [line for line in words(broken(text)) if "Xid" in line]
 
 
-@pytest.mark.parametrize(
-    "written",
-    ["0000:cb:00", "PCI:0000:cb:00", "00000000:CB:00.0", "0000:CB:00.0", "cb:00.0", "GPU-D"],
-)
-def test_every_form_of_an_address_means_the_same_gpu(written):
-    assert blamed(GPUS + RUN + f"500.2 xid 95 {written}")[1:3] == ("GPU-d", 3)
-
-
-def test_another_pci_domain_is_another_gpu():
-    assert blamed(GPUS + RUN + "500.2 xid 95 0018:cb:00") == NOBODY
-
-
-def test_visible_devices_say_which_gpu_a_rank_works_on():
-    text = GPUS + RUN.replace("local=0", "local=0 visible=3,2,1,0")
-    assert blamed(text + "500.2 xid 95 0000:cb:00")[1:3] == ("GPU-d", 0)
-
-
-def test_visible_devices_may_be_uuids_even_cut_short():
-    text = """
-    0  gpu 0 GPU-1a2b 0000:1b:00.0
-    0  gpu 1 GPU-9f8e 0000:43:00.0
-    """ + RUN.replace("local=0", "local=0 visible=GPU-9f,GPU-1a2b")
-    incident = broken(text + "500.2 xid 95 0000:43:00")
-    assert (incident.suspect_gpu, incident.suspect_rank) == ("GPU-9f8e", 0)
-    assert incident.suspect_rule == "by the devices that the rank may see"
-
-
-def test_a_process_that_sees_one_gpu_works_on_it_whatever_its_rank():
-    text = GPUS + RUN.replace("world=4 rank=0..3", "world=1 rank=0").replace("0..3", "0")
-    text = text.replace("local=0", "local=3 visible=1").replace("rank=1", "rank=0")
-    assert blamed(text + "500.2 xid 95 0000:43:00")[1:3] == ("GPU-b", 0)
-
-
-def test_ranks_that_may_see_no_gpu_have_none():
-    text = GPUS + RUN.replace("local=0", "local=0 visible=-1")
-    assert blamed(text + "500.2 xid 95 0000:cb:00") == NOBODY
-
-
-def test_what_a_rank_recorded_of_its_gpu_beats_what_its_number_suggests():
-    text = GPUS + RUN + "\n401 device GPU-d rank=0\n401 device GPU-a rank=3\n"
-    incident = broken(text + "500.2 xid 95 0000:cb:00")
-    assert (incident.suspect_gpu, incident.suspect_rank) == ("GPU-d", 0)
-    assert incident.suspect_rule == "the rank recorded its GPU"
-
-
-def test_a_gpu_that_its_rank_alone_knows_by_uuid_is_called_by_it():
-    text = RUN + "\n401 device GPU-d pci=00000000:CB:00.0 rank=3\n"
-    assert blamed(text + "500.2 xid 95 0000:cb:00")[1:3] == ("GPU-d", 3)
-
-
-def test_an_address_that_a_container_renamed_is_overruled_by_the_uuid():
-    seen_inside = "".join(
-        f"\n401 device GPU-{'dcba'[rank]} pci=0000:{17 + rank}:00.0 rank={rank}"
-        for rank in range(4)
-    )
-    text = GPUS + RUN + seen_inside + "\n"
-    assert blamed(text + "500.2 xid 95 0000:cb:00")[1:3] == ("GPU-d", 0)
-    assert blamed(text + "500.2 xid 95 0000:17:00") == NOBODY
-
-
-def test_gpus_that_a_reboot_renumbered_are_told_apart_by_the_boot():
-    text = (
-        GPUS
-        + RUN
-        + """
-    560 boot b2
-    560 gpu 3 GPU-a 0000:1b:00.0
-    560 gpu 0 GPU-d 0000:cb:00.0
-    570 attempt B launcher world=4 rank=0..3 local=0
-    575-600 steps 101-105 rank=0..3
-    601 fault exception rank=1 exception=RuntimeError
-    602 exit rank=0..3 signal=9 by=launcher
-    600.5 xid 95 0000:cb:00
-    """
-    )
-    (one,) = found(text, 660)
-    assert (one.suspect_gpu, one.suspect_rank) == ("GPU-d", 0)
-    assert (one.tries[-1].cause, one.tries[-1].suspect_rank) == ("gpu_fault", 0)
-    assert blamed(GPUS + RUN + "500.2 xid 95 0000:cb:00")[1:3] == ("GPU-d", 3)
-
-
-def test_an_address_of_another_boot_says_nothing_about_this_one():
-    text = """
-    400      attempt A launcher world=2 rank=0..1
-    401      device GPU-a pci=0000:1b:00.0 rank=0
-    401      device GPU-b pci=0000:43:00.0 rank=1
-    400-500  steps 1-100 rank=0..1
-    500.5    fault exception rank=1 exception=RuntimeError
-    505      exit rank=0..1 signal=9 by=launcher
-    520      boot b2
-    520      gpu 0 GPU-z 0000:1b:00.0
-    530      xid 79 0000:1b:00
-    """
-    assert blamed(text) == NOBODY
-
-
-SLICED = """
-0        gpu 0 GPU-a 0000:1b:00.0 slices=MIG-x,MIG-y instances=1/0,2/0
-400      attempt A launcher world=1 rank=0 local=0 visible=MIG-x
-400-500  steps 1-100
-500.5    fault exception exception=RuntimeError
-505      exit signal=9 by=launcher
-"""
-
-
-def test_a_slice_of_another_run_on_the_same_gpu_is_not_blamed():
-    assert blamed(SLICED + "500.2 xid 95 0000:1b:00 gi=2 ci=0")[0] == "exception"
-    assert blamed(SLICED + "500.2 xid 95 0000:1b:00 gi=1 ci=0")[:3] == ("gpu_fault", "GPU-a", 0)
-    assert blamed(SLICED + "500.2 xid 95 0000:1b:00 gi=1")[:3] == ("gpu_fault", "GPU-a", 0)
-
-
-def test_a_fault_of_the_whole_gpu_hits_the_ranks_of_all_its_slices():
-    assert blamed(SLICED + "500.2 xid 79 0000:1b:00")[:3] == ("gpu_fault", "GPU-a", 0)
-
-
-def test_a_slice_named_in_the_old_way_carries_its_instances():
-    old = SLICED.replace("visible=MIG-x", "visible=MIG-GPU-a/1/0").split("slices=")
-    text = old[0] + old[1].removeprefix("MIG-x,MIG-y instances=1/0,2/0")
-    assert blamed(text + "500.2 xid 95 0000:1b:00 gi=2 ci=0")[0] == "exception"
-    assert blamed(text + "500.2 xid 95 0000:1b:00 gi=1 ci=0")[1] == "GPU-a"
-
-
-def test_of_the_ranks_on_one_gpu_the_process_in_the_line_is_accused():
-    text = SLICED.replace("visible=MIG-x", "visible=0 pid=71").replace("world=1", "world=2")
-    text += "400 attempt A launcher world=2 rank=1 local=0 visible=0 pid=72\n"
-    assert blamed(text + "500.2 xid 95 0000:1b:00 pid=72")[1:3] == ("GPU-a", 1)
-    assert blamed(text + "500.2 xid 95 0000:1b:00 pid=9")[1:3] == ("GPU-a", None)
-
-
-def test_the_process_in_the_line_is_told_beside_the_gpu():
-    text = (
-        SLICED.replace("visible=MIG-x", "visible=MIG-x pid=71") + "500.2 xid 13 0000:1b:00 pid={}"
-    )
-    assert "Xid 13 on GPU-a, in the process of rank 0" in words(broken(text.format(71)))
-    assert "Xid 13 on GPU-a" in words(broken(text.format(9)))
-
-
 def test_what_decides_comes_first_among_the_evidence():
     late = broken(GPUS + RUN + "503 xid 95 0000:cb:00\n504 xid 13 0000:cb:00")
     kinds = [item.words.partition(" on ")[0] for item in late.evidence]
     assert (kinds[0], kinds[-1]) == ("Xid 95", "Xid 13")
-
-
-WITHOUT_LIST = """
-400      attempt A launcher world=2 rank=0 pid=71
-400      attempt A launcher world=2 rank=1 pid=72
-400-500  steps 1-100 rank=0..1
-500.5    fault exception rank=1 exception=RuntimeError
-505      exit rank=0..1 signal=9 by=launcher
-"""
-
-
-def test_where_nobody_listed_the_gpus_the_process_in_the_line_tells_the_rank():
-    incident = broken(WITHOUT_LIST + "500.2 xid 79 0000:cb:00 pid=71")
-    assert (incident.suspect_gpu, incident.suspect_rank) == ("0000:cb:00.0", 0)
-    assert incident.suspect_rule == "the driver names the rank's process"
-
-
-def test_a_process_of_another_namespace_names_no_rank_and_acquits_nobody():
-    incident = broken(WITHOUT_LIST + "500.2 xid 79 0000:cb:00 pid=40017")
-    assert (incident.cause, incident.suspect_rank) == ("gpu_fault", None)
-    assert incident.suspect_node == "node-a"
-    assert incident.suspect_rule == "which rank works on the GPU is not known"
-
-
-def test_a_gpu_that_is_surely_the_runs_beats_one_that_only_may_be():
-    text = GPUS + RUN + "500.1 sxid 20034 0000:05:00 class=reset\n500.2 xid 95 0000:cb:00"
-    assert blamed(text)[1:3] == ("GPU-d", 3)
-    (switch,) = [item for item in broken(text).evidence if item.kind == "sxid"]
-    assert (switch.cause, switch.words) == ("unknown", "SXid 20034 on switch 0000:05:00")
 
 
 @pytest.mark.parametrize(
@@ -335,16 +152,6 @@ def test_a_node_that_ran_out_of_memory_counts_where_a_rank_on_it_was_killed():
     assert blamed(RUN + "500.6 node_fault host_oom") == NOBODY
 
 
-AGAIN = """
-{a}      attempt {name} launcher world=4 rank=0..3 local=0
-{a}      resumed {base} rank=0..3
-{a}-{b}  steps {first}-{last} rank=0..3
-{b}.2    xid 95 0000:{bus}:00
-{b}.5    fault exception rank=1 exception=RuntimeError
-{c}      exit rank=0..3 signal=9 by=launcher
-"""
-
-
 def repeated(gap, count, buses=("cb",)):
     text = GPUS
     for number in range(count):
@@ -370,14 +177,6 @@ def test_another_gpu_or_another_week_is_no_repeat():
     assert [one.gpu_repeats for one in repeated(8 * 86_400, 2)] == [1, 1]
 
 
-SECOND_ATTEMPT = """
-520      attempt B launcher world=4 rank=0..3 local=0
-530-560  steps 101-130 rank=0..3
-560.5    fault exception rank=2 exception=ValueError
-561      exit rank=0..3 signal=9 by=launcher
-"""
-
-
 def test_what_struck_an_earlier_attempt_accuses_no_later_one_that_trained_on():
     first, second = found(GPUS + RUN + SECOND_ATTEMPT + "500.2 xid 95 0000:cb:00")
     assert (first.cause, first.suspect_gpu) == ("gpu_fault", "GPU-d")
@@ -389,13 +188,6 @@ def test_what_struck_before_a_start_that_failed_at_once_accuses_that_too():
     text += "526 exit rank=1..3 signal=15 by=launcher\n"
     one = broken(text + "500.2 xid 95 0000:cb:00")
     assert [tried.cause for tried in one.tries] == ["gpu_fault"]
-
-
-LATER = """
-520      attempt B launcher world=4 rank=0..3 local=0
-590      fault exception rank=3 exception=RuntimeError
-591      exit rank=0..3 signal=9 by=launcher
-"""
 
 
 def test_a_gpu_that_is_seen_to_be_broken_only_in_a_later_attempt_broke_the_first_one_too():
@@ -417,15 +209,6 @@ def test_what_struck_between_two_attempts_accuses_the_later_one():
     assert [one.cause for one in listed] == ["exception", "gpu_fault"]
 
 
-NODE_EVENTS = """
-500.2    xid 95 0000:cb:00
-200.5    gpu_fault lost GPU-a
-90000    xid 79 0000:cb:00
-501      node_fault lost_node
-502      health gpu unhealthy
-"""
-
-
 @pytest.mark.parametrize("seed", range(8))
 def test_events_of_a_node_change_causes_but_never_the_account(seed):
     plain, told = timeline(RUN), timeline(GPUS + RUN + NODE_EVENTS)
@@ -442,33 +225,3 @@ def test_events_of_a_node_change_causes_but_never_the_account(seed):
         assert full.problems == bare.problems
         assert full.intervals() == bare.intervals()
         assert incidents(full) == incidents(ledger(timeline(GPUS + RUN + NODE_EVENTS), at(until)))
-
-
-def test_a_list_of_gpus_told_long_before_the_run_is_not_set_aside():
-    long_ago = [
-        replace(envelope, producer="before", anchor=envelope.anchor - 100 * 86_400 * SECOND)
-        for envelope in timeline(GPUS)
-    ]
-    started = timeline("400 run_started llama\n" + RUN + "500.2 xid 95 0000:cb:00")
-    book = ledger([*long_ago, *started], at(600))
-    assert not [problem for problem in book.problems if problem.kind == "absurd_time"]
-    assert incidents(book)[0].suspect_gpu == "GPU-d"
-
-
-def test_a_gpu_whose_number_no_rank_has_is_not_the_runs_though_others_are_not_listed():
-    text = "0 gpu 3 GPU-d 0000:cb:00.0\n" + RUN
-    assert blamed(text + "500.2 xid 95 0000:cb:00")[1:3] == ("GPU-d", 3)
-    half = RUN.replace("world=4 rank=0..3", "world=2 rank=0..1").replace("0..3", "0..1")
-    assert blamed("0 gpu 3 GPU-d 0000:cb:00.0\n" + half + "500.2 xid 95 0000:cb:00") == NOBODY
-
-
-def test_a_line_of_an_imported_log_that_names_no_boot_is_read_in_the_boot_of_its_time():
-    listed = "boot b1\n" + GPUS.replace("0  gpu", "1  gpu")
-    text = "0 " + listed + RUN + "500.2 xid 95 0000:cb:00\n"
-    later = "560 boot b2\n560 gpu 3 GPU-z 0000:cb:00.0\n"
-    told = [
-        replace(one, boot_id=None) if isinstance(one.event, GpuXid) else one
-        for one in timeline(text + later)
-    ]
-    (incident,) = incidents(ledger(told, at(600)))
-    assert (incident.suspect_gpu, incident.suspect_rank) == ("GPU-d", 3)
