@@ -82,7 +82,10 @@ def hang_suspect(
         if len(numbers) > 1 and low < max(numbers.values()):
             behind = min(rank for rank, number in numbers.items() if number == low)
             return Suspect(behind, f"at {what} {low} while a peer is at {max(numbers.values())}")
-    return _without_a_sign(account, ranks, usual, time, saving) or _not_waiting(ranks, evidence)
+    silent = _without_a_sign(account, ranks, usual, time, saving)
+    if silent is None and len(ranks) == account.attempt.world_size:
+        return _not_waiting(ranks, evidence)
+    return silent
 
 
 def _without_a_sign(
