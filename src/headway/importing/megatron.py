@@ -35,12 +35,13 @@ from headway.importing.stamps import SECOND
 _MILLISECOND = 10**6
 _STEP = re.compile(r"iteration\s{1,20}(\d{1,12})\s{0,9}/\s{0,20}(\d{1,12}) {0,9}\|")
 _ROWS = re.compile(
-    r"^((\[default\d{1,5}\]:|\[rank\d{1,6}\]:|\d{1,6}: )? ?(?:\[([-\d]{10} [\d:]{8})\] )?"
-    r"iteration {1,12}(\d{1,12})/ {0,12}(\d{1,12}) \| consumed samples: {1,20}(\d{1,18}) \|"
-    r"(?: consumed tokens: {1,20}\d{1,20} \|)? "
-    r"elapsed time per iteration \((ms|s)\): (\d{1,12}(?:\.\d{1,9})?) "
-    r"\|[^\n]{0,2000} lm loss: (\S{1,30}) \|"
-    r"[^\n]{0,1000} number of skipped iterations: {1,12}0 \|[\w :|.]{0,200}\| ?)$|^(.*)$",
+    r"^((\[default[0-9]{1,5}\]:|\[rank[0-9]{1,6}\]:|[0-9]{1,6}: )? ?"
+    r"(?:\[([-0-9]{10} [0-9:]{8})\] )?"
+    r"iteration {1,12}([0-9]{1,12})/ {0,12}([0-9]{1,12}) \| "
+    r"consumed samples: {1,20}([0-9]{1,18}) \|(?: consumed tokens: {1,20}[0-9]{1,20} \|)? "
+    r"elapsed time per iteration \((ms|s)\): ([0-9]{1,12}(?:\.[0-9]{1,9})?) "
+    r"(?=\|)[^\n]{0,2000}\| lm loss: (\S{1,30}) (?=\|)[^\n]{0,1000}"
+    r"\| number of skipped iterations: {1,12}0 \|[A-Za-z0-9_ :|.]{0,200}\| ?)$|^(.*)$",
     re.MULTILINE,
 )
 """Plain lines whole, prefix, stamp, step, target, samples, unit, time, loss; or any other line."""
