@@ -351,6 +351,9 @@ class Chronicle:
         course = self.course
         if told.exception is not None and not lane.traceback:
             return  # a word in a sentence, no traceback above it
+        if told.exception == "KeyboardInterrupt":
+            self._stops(lane, Stops(reason="operator"), moment)
+            return
         course.flush(lane)
         if told.completed is not None:
             complete(course, lane, told.completed, moment)

@@ -3,6 +3,7 @@
 from headway.importing import (
     errors,
     goodput_events,
+    kernel,
     launchers,
     lightning,
     maxtext,
@@ -37,6 +38,7 @@ FORMATS = {
         launchers.NVRX,
         nccl.FORMAT,
         launchers.SLURM,
+        kernel.FORMAT,
         errors.FORMAT,
         *_DOCUMENTS,
     )

@@ -18,7 +18,7 @@ TITLES: Mapping[str, str] = {
     "nvrx": "NVRx: ft_launcher, its profile of restarts, in-process restarts",
     "nccl": "PyTorch's NCCL watchdog",
     "slurm": "lines of Slurm and of scripts that watch its jobs",
-    "errors": "Python tracebacks",
+    "errors": "Python tracebacks and the last words of processes",
     "kubernetes": "pods and events of `kubectl get -o json`",
     "goodput-events": "events of AI-Hypercomputer's goodput_measure",
     "events": "Headway's own events, one JSON object a line",

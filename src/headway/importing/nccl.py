@@ -51,6 +51,10 @@ def _state(line: str) -> Saying | None:
     return Remark(kind="collective", text=f"{_rank(line)} {found[1]} {found[3]}")
 
 
+def _hung(line: str) -> Saying | None:
+    return Broke(kind="hang", message=line.strip()[:500], rank=_rank(line))
+
+
 def _terminated(line: str) -> Saying | None:
     found = _TERMINATED.search(line)
     if found is None or "Watchdog caught collective operation timeout" in found[1]:
@@ -65,5 +69,7 @@ FORMAT = Format(
         Rule("Watchdog caught collective", _timeout),
         Rule("last completed", _state),
         Rule("thread terminated with exception", _terminated),
+        Rule("Heartbeat monitor timed out", _hung),
+        Rule("due to ProcessGroupNCCL watchdog hang", _hung),
     ),
 )

@@ -111,14 +111,18 @@ class Saves:
         if began is not None and known.get("background"):
             background = max(now - began, 0)
         course.finalized(lane, step, now, background)
-        course.findings.saves.append(
+        self._list(known, durable=True, took=background)
+
+    def _list(self, known: dict[str, Any], *, durable: bool, took: int | None = None) -> None:
+        """Put a save on the list of what the log tells; `took` in ns."""
+        self._course.findings.saves.append(
             {
-                "step": step,
+                "step": known["step"],
                 "checkpoint": known.get("checkpoint"),
-                "durable": True,
+                "durable": durable,
                 "received": known.get("said"),
                 "acknowledged": known.get("acknowledged"),
-                "duration_s": None if background is None else background / SECOND,
+                "duration_s": None if took is None else took / SECOND,
             }
         )
 
@@ -189,6 +193,9 @@ class Saves:
         )
         if step is None or name is None:
             return
+        proven = self._open.pop(step, None)
+        if proven is not None:
+            self._list(proven, durable=True)
         if step:
             course.emit(
                 lane, CheckpointLoaded(checkpoint=name, step=step, duration=told.took), lane.now
@@ -198,16 +205,7 @@ class Saves:
     def finish(self) -> None:
         """Tell of saves that were begun and never seen complete."""
         for known in self._open.values():
-            self._course.findings.saves.append(
-                {
-                    "step": known["step"],
-                    "checkpoint": known.get("checkpoint"),
-                    "durable": False,
-                    "received": known.get("said"),
-                    "acknowledged": None,
-                    "duration_s": None,
-                }
-            )
+            self._list(known, durable=False)
         self._open.clear()
 
     def prove_all(self, lane: Lane, now: int) -> None:

@@ -29,7 +29,12 @@ _COMPACT = re.compile(r"(?<!\d)(\d{4})(\d\d)(\d\d)[ T](\d\d):(\d\d):(\d\d)(?:[.,
 _GLOG = re.compile(r"(?<![A-Za-z])[IWEFD](\d\d)(\d\d) (\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?")
 _NAMED = re.compile(
     r"(?<![A-Za-z])([A-Z][a-z]{2}) {1,2}(\d{1,2}) (\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?"
+    r"(?: (\d{4})(?![\d:]))?"
 )
+_SLASHED = re.compile(
+    r"(?<![\d/])(\d\d)/(\d\d)(?:/(\d{4}))?,? (\d\d):(\d\d):(\d\d)(?:[.,](\d{1,9}))?(?!\d)"
+)
+"""Month first, as the examples of Hugging Face (with a year) and mmengine (without) print it."""
 
 
 class Moment(NamedTuple):
@@ -81,8 +86,12 @@ class Stamps:
             return self._moment(year, month, day, hour, minute, second, fraction, None)
         found = _NAMED.search(text)
         if found is not None and found[1] in _MONTHS:
-            _, day, hour, minute, second, fraction = found.groups()
-            return self._yearless(_MONTHS[found[1]], day, hour, minute, second, fraction)
+            name, day, hour, minute, second, fraction, after = found.groups()
+            return self._of_month(after, _MONTHS[name], day, hour, minute, second, fraction)
+        found = _SLASHED.search(text)
+        if found is not None:
+            month, day, after, hour, minute, second, fraction = found.groups()
+            return self._of_month(after, int(month), day, hour, minute, second, fraction)
         return None
 
     def second(self, text: str) -> int | None:
@@ -92,6 +101,21 @@ class Stamps:
             found = self.read(text)
             return None if found is None else found.time
         return begin + (int(text[14:16]) * 60 + int(text[17:19])) * SECOND
+
+    def _of_month(
+        self,
+        year: str | None,
+        month: int,
+        day: str,
+        hour: str,
+        minute: str,
+        second: str,
+        fraction: str | None,
+    ) -> Moment | None:
+        if year is None:
+            return self._yearless(month, day, hour, minute, second, fraction)
+        self._near = int(year), month
+        return self._moment(year, f"{month:02}", day, hour, minute, second, fraction, None)
 
     def _yearless(
         self, month: int, day: str, hour: str, minute: str, second: str, fraction: str | None

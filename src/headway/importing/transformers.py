@@ -62,6 +62,16 @@ def _saving(line: str) -> Saying | None:
     return None if found is None else SaveBegan(step=int(found[2]), checkpoint=found[1])
 
 
+def _accelerate_saving(line: str) -> Saying | None:
+    found = _FOLDER.search(line.partition("Saving current state to ")[2])
+    return None if found is None else SaveBegan(step=int(found[2]), checkpoint=found[1])
+
+
+def _accelerate_saved(line: str) -> Saying | None:
+    found = _FOLDER.search(line.partition("Saved state to ")[2])
+    return None if found is None else SaveEnded(step=int(found[2]), checkpoint=found[1])
+
+
 def _deleted(line: str) -> Saying | None:
     return SaveEnded()
 
@@ -125,6 +135,10 @@ FORMAT = Format(
         Rule("Deleting older checkpoint", _deleted),
         Rule("Loading model from ", _loading),
         Rule("Attempting to resume from ", _loading),
+        Rule("Resuming from checkpoint ", _loading),
+        Rule("Loading states from ", _loading),
+        Rule("Saving current state to ", _accelerate_saving),
+        Rule("Saved state to ", _accelerate_saved),
         Rule("***** Running Evaluation *****", _evaluating),
         Rule("'eval_runtime'", _evaluated),
         Rule("'train_runtime'", _ran),

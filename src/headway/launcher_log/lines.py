@@ -41,7 +41,7 @@ _PROFILED = {
     "worker_start_completed": ("spawn", "ended"),
     "health_check_completed": ("health_check", "ended"),
 }
-_SIGNALS = {
+SIGNALS = {
     "Hangup": -1,
     "Interrupt": -2,
     "Quit": -3,
@@ -54,7 +54,7 @@ _SIGNALS = {
     "Segmentation fault": -11,
     "Terminated": -15,
 }
-"""What `srun` prints for a task that a signal ended."""
+"""What `srun` and shells print for a process that a signal ended."""
 _CANCELLED = {
     "TIME LIMIT": "time_limit",
     "PREEMPTION": "preemption",
@@ -84,7 +84,7 @@ def _rank_failed(found: re.Match[str], line: str) -> Said:
 
 
 def _tasks_ended(found: re.Match[str], line: str) -> Said | None:
-    code = int(found[4]) if found[4] else _SIGNALS.get(found[3].strip())
+    code = int(found[4]) if found[4] else SIGNALS.get(found[3].strip())
     tasks = _tasks(found[2])
     if code is None or not tasks:
         return None
