@@ -5,12 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from headway.events import Misuse
 from headway.exporter import Recorder
 from headway.exporter.recording import observers as observers_module
 from headway.exporter.recording.recorder import inert
 from headway.exporter.recording.step_timer import StepTimer
-from recording import of, read, record, step_numbers, steps
+from recording import misuses, read, record, step_numbers, steps
 
 
 class Listener:
@@ -80,7 +79,7 @@ def test_what_an_observer_raises_is_counted_and_not_raised(tmp_path: Path) -> No
 
     assert listener.heard == HEARD
     assert recorder.suppressed_failures == 4
-    assert [one.kind for one in of(tmp_path, Misuse)] == ["internal_error"]
+    assert misuses(tmp_path) == ["internal_error"]
 
 
 def test_without_an_observer_a_step_runs_the_code_it_always_ran(tmp_path: Path) -> None:
