@@ -12,6 +12,8 @@ from typing import Any
 
 import duckdb
 
+from headway.storage.sql_size import Size, TooLarge
+
 LONGEST = 50_000
 """Most characters of a statement."""
 TABLE_FUNCTIONS = frozenset({"generate_series", "json_each", "json_tree", "range", "unnest"})
@@ -118,6 +120,10 @@ def checked(
     _check_parameters(statements[0].named_parameters, given)
     for statement in _trees(connection, read):
         _Check(readable).node(statement, frozenset())
+        try:
+            Size().columns(statement["node"], {})
+        except TooLarge as error:
+            raise SqlRefused(str(error), "Ask for less at a time.") from error
     return text
 
 
