@@ -8,6 +8,8 @@ from decimal import Decimal
 from typing import Annotated, Any
 from uuid import UUID
 
+import pyarrow  # type: ignore[import-untyped]  # ships no types
+
 from headway.collector import schemas
 from headway.collector.endpoint import Answer, Asked, Endpoint
 from headway.collector.schemas import list_of, object_of
@@ -61,7 +63,7 @@ def rows_of(answer: SqlAnswer) -> Answer:
     names = answer.table.schema.names
 
     def content() -> dict[str, Any]:
-        columns = [column.to_pylist() for column in answer.table.columns]
+        columns = [_values(column) for column in answer.table.columns]
         return {
             "columns": [
                 {"name": field.name, "type": str(field.type)} for field in answer.table.schema
@@ -82,6 +84,36 @@ def rows_of(answer: SqlAnswer) -> Answer:
         return answer.table.rename_columns(unique).replace_schema_metadata(said)
 
     return Answer(content=content, table=table)
+
+
+def _values(column: pyarrow.ChunkedArray) -> list[Any]:
+    """Return what a column holds, as Python has it."""
+    try:
+        return list(column.to_pylist())
+    except (ValueError, OverflowError):
+        return [_value(one) for one in column]
+
+
+def _value(one: pyarrow.Scalar) -> Any:
+    """Return a value: as text where Python has none, as of a day in 99999.
+
+    A struct whose fields have no names, or twice the same, is a list.
+    """
+    if not one.is_valid:
+        return None
+    match one:
+        case pyarrow.MapScalar():
+            return [[_value(entry[0]), _value(entry[1])] for entry in one.values]
+        case pyarrow.StructScalar():
+            values = [_value(one[place]) for place in range(len(one.type))]
+            names = [field.name for field in one.type]
+            return values if len({*names}) < len(names) else dict(zip(names, values, strict=True))
+        case pyarrow.ListScalar():  # one of a fixed size is one of these, too
+            return [_value(item) for item in one.values]
+    try:
+        return one.as_py()
+    except OverflowError:
+        return one.cast(pyarrow.string()).as_py()
 
 
 def views(service: Service, asked: ViewQuestion) -> Answer:

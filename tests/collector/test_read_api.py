@@ -345,6 +345,19 @@ def test_sql_tells_every_value_that_json_knows_and_those_it_does_not(collector: 
     assert len(collector.client.sql_table("SELECT 1 AS a, 2 AS a").schema.names) == 2
 
 
+def test_sql_tells_values_that_python_has_not(collector: Running) -> None:
+    found = collector.client.sql(
+        "SELECT row(1, 2), [row(3, NULL)], list_zip([1], ['a']), {'a': DATE '99999-01-01'}, "
+        "DATE '99999-01-01', TIMESTAMPTZ '30000-01-01', 'infinity'::TIMESTAMP, DATE '-infinity', "
+        "MAP {DATE '99999-01-01': row(1, 2)}"
+    )
+    (row,) = found["rows"]
+    assert row[:3] == [[1, 2], [[3, None]], [[1, "a"]]]
+    assert row[5].startswith("30000-01-01")
+    assert all("range" in each for each in (row[3]["a"], row[4], row[6], row[7], row[8][0][0]))
+    assert row[8][0][1] == [1, 2]
+
+
 def test_refused_sql_is_a_sentence(collector: Running) -> None:
     with pytest.raises(CollectorRefused, match="DELETE is not read-only"):
         collector.client.sql("DELETE FROM events")
