@@ -8,27 +8,12 @@ from headway.incidents.model import PHASES
 from headway.ledger import Ledger
 from reckoning import book
 from timeline import SECOND
-
-WORKED_EXAMPLE = """
-    0        allocation 4
-    0        attempt A launcher world=4 rank=0..3
-    0-574    steps 1-574 rank=0..3
-    500      scheduled c500 rank=0..3
-    500      finalized c500
-    574      exit rank=3 signal=9
-    634      launcher stop_workers
-    640      exit rank=0..2 signal=15 by=launcher
-    642      attempt B launcher world=4 rank=0..3
-    646-654  phase checkpoint_load rank=0..3
-    654      resumed 500 from=c500 rank=0..3
-    654-754  steps 501-600 rank=0..3
-"""
-"""The design's first worked example: 754 s on 4 GPUs, one incident that cost 154 s of them."""
+from worked_example import KILLED
 
 
 def worked_example() -> Ledger:
     """Return the ledger of the worked example at its end."""
-    return book(WORKED_EXAMPLE, 754)
+    return book(KILLED, 754)
 
 
 def incident(name: str = "i", **values: Any) -> PastIncident:

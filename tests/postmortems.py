@@ -9,21 +9,7 @@ from headway.postmortem.composing import Answers, postmortem
 from headway.postmortem.model import Postmortem
 from headway.report import report
 from timeline import at, timeline
-
-KILLED = """
-0        allocation 4
-0        attempt A launcher world=4 rank=0..3
-0-574    steps 1-574 rank=0..3
-500      scheduled c500 rank=0..3
-500      finalized c500
-574      exit rank=3 signal=9
-634      launcher stop_workers
-640      exit rank=0..2 signal=15 by=launcher
-642      attempt B launcher world=4 rank=0..3
-646-654  phase checkpoint_load rank=0..3
-654      resumed 500 from=c500 rank=0..3
-654-754  steps 501-600 rank=0..3
-"""
+from worked_example import KILLED
 
 
 def answers(envelopes: Iterable[Envelope], until: float, **others: Any) -> Answers:

@@ -4,26 +4,11 @@ from headway.incidents import incidents, restarts
 from headway.ledger import ledger
 from reckoning import in_seconds
 from timeline import SECOND, at, timeline
+from worked_example import KILLED
 
 
 def test_a_dead_rank_costs_its_stall_the_restart_the_load_and_the_rollback():
-    events = timeline(
-        """
-        0        allocation 4
-        0        attempt A launcher world=4 rank=0..3
-        0-574    steps 1-574 rank=0..3
-        500      scheduled c500 rank=0..3
-        500      finalized c500
-        574      exit rank=3 signal=9
-        634      launcher stop_workers
-        640      exit rank=0..2 signal=15 by=launcher
-        642      attempt B launcher world=4 rank=0..3
-        646-654  phase checkpoint_load rank=0..3
-        654      resumed 500 from=c500 rank=0..3
-        654-754  steps 501-600 rank=0..3
-        """
-    )
-    book = ledger(events, at(754))
+    book = ledger(timeline(KILLED), at(754))
     assert in_seconds(book.categories) == {
         "productive": 600,
         "rolled_back": 74,

@@ -8,7 +8,8 @@ import pytest
 from browser_pages import chromium
 from headway.postmortem.html import html
 from headway.postmortem.page import page
-from postmortems import KILLED, written
+from postmortems import written
+from worked_example import KILLED
 
 pytestmark = pytest.mark.slow
 

@@ -8,8 +8,9 @@ from headway.fleet.totals import Price
 from headway.postmortem.composing import postmortem
 from headway.postmortem.model import Configurations, Difference
 from headway.postmortem.questions import questions
-from postmortems import KILLED, answers, written
+from postmortems import answers, written
 from timeline import at, timeline
+from worked_example import KILLED
 
 ACKNOWLEDGED = {"acknowledged_by": "Ada", "acknowledged_at": None}
 

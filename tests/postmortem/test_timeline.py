@@ -8,8 +8,9 @@ from headway.postmortem.happenings import words_of
 from headway.postmortem.model import Told
 from headway.postmortem.numbering import absent_ranks_in_words, ranks_in_words
 from headway.postmortem.timeline import MOST
-from postmortems import KILLED, answers, words, written
+from postmortems import answers, words, written
 from timeline import at, timeline
+from worked_example import KILLED
 
 MANY = """
 0        allocation 1000
