@@ -86,6 +86,7 @@ def _incidents(snapshot: Snapshot) -> Iterator[Document]:
                 *one["evidence"],
                 *one["warnings"],
                 report["run_name"],
+                one["incident"],
             ],
         )
 

@@ -92,6 +92,12 @@ def test_each_kind_is_found_by_its_words(
     assert subject is None or first["subject"] == subject
 
 
+def test_an_incident_is_found_by_the_beginning_of_its_identity(collector: Running) -> None:
+    known = collector.client.report("llama-1")["incidents"][0]["incident"]
+    (first, *_) = collector.client.search(known[:8].upper())["found"]
+    assert (first["kind"], first["subject"]) == ("incident", known)
+
+
 def test_kinds_and_runs_are_chosen(collector: Running) -> None:
     found = collector.client.search("heartbeat", kind=["note", "result"])["found"]
     assert {one["kind"] for one in found} == {"note", "result"}
