@@ -14,16 +14,10 @@ from headway.exporter.agent.agent import Agent
 from headway.exporter.agent.service import main
 from headway.exporter.node.metrics import NodeMetrics
 from headway.settings import AgentSettings
-from otlp_endpoint import OtlpEndpoint, otlp_endpoint
+from otlp_endpoint import OtlpEndpoint
 from spooled_rank import Rank
 
 SECOND = 10**9
-
-
-@pytest.fixture
-def endpoint() -> Iterator[OtlpEndpoint]:
-    with otlp_endpoint() as served:
-        yield served
 
 
 @contextmanager

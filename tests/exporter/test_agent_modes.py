@@ -8,7 +8,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import httpx
@@ -22,7 +22,7 @@ from headway.exporter.agent.agent import Agent
 from headway.exporter.node.metrics import NodeMetrics
 from headway.exporter.spooling.reader import spools
 from headway.settings import AgentSettings, RecorderSettings
-from otlp_endpoint import OtlpEndpoint, otlp_endpoint
+from otlp_endpoint import OtlpEndpoint
 from spooled_rank import Rank
 from training_process import PROGRAM
 
@@ -41,12 +41,6 @@ def unshare() -> list[str]:
         return []
     tried = subprocess.run([*command, "true"], capture_output=True, check=False)
     return command if tried.returncode == 0 else []
-
-
-@pytest.fixture
-def endpoint() -> Iterator[OtlpEndpoint]:
-    with otlp_endpoint() as served:
-        yield served
 
 
 def exits_in(envelopes: list[Envelope]) -> list[RankExited]:

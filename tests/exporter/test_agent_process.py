@@ -5,7 +5,7 @@ import os
 import signal
 import socket
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import httpx
@@ -21,12 +21,6 @@ from otlp_endpoint import OtlpEndpoint, otlp_endpoint
 from training_process import TrainingProcess
 
 pytestmark = pytest.mark.slow
-
-
-@pytest.fixture
-def endpoint() -> Iterator[OtlpEndpoint]:
-    with otlp_endpoint() as served:
-        yield served
 
 
 def wait_until(condition: Callable[[], bool]) -> None:

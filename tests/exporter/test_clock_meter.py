@@ -1,7 +1,7 @@
 """Offset and error by asking a clock over a line that takes its time."""
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing
 
 import pytest
@@ -47,12 +47,6 @@ def test_the_truth_lies_within_the_error(ahead: int, ways: list[tuple[int, int]]
     reading = measure(line.ask, line.monotonic, len(ways))
     assert abs(reading.zero - ahead) <= reading.error
     assert reading.error == (min(there + back for there, back in ways) + 1) // 2
-
-
-@pytest.fixture
-def endpoint() -> Iterator[OtlpEndpoint]:
-    with otlp_endpoint() as served:
-        yield served
 
 
 class Now:

@@ -14,12 +14,6 @@ from otlp_endpoint import OtlpEndpoint, otlp_endpoint
 
 
 @pytest.fixture
-def endpoint() -> Iterator[OtlpEndpoint]:
-    with otlp_endpoint() as served:
-        yield served
-
-
-@pytest.fixture
 def shipper(endpoint: OtlpEndpoint, tmp_path: Path) -> Iterator[Shipper]:
     built = Shipper(endpoint=endpoint.address, token=None, refused=tmp_path / "refused")
     yield built

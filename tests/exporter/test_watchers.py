@@ -1,7 +1,6 @@
 """What the agent records about the node itself, and watchers that break."""
 
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,7 +14,7 @@ from headway.exporter.node.metrics import NodeMetrics
 from headway.exporter.node.witness import Witness
 from headway.exporter.spooling.reader import spools
 from headway.settings import AgentSettings
-from otlp_endpoint import OtlpEndpoint, otlp_endpoint
+from otlp_endpoint import OtlpEndpoint
 
 XID = GpuXid(code=79, device="0000:3b:00.0")
 
@@ -42,12 +41,6 @@ class Memory:
 
     def close(self) -> None:
         self.closed += 1
-
-
-@pytest.fixture
-def endpoint() -> Iterator[OtlpEndpoint]:
-    with otlp_endpoint() as served:
-        yield served
 
 
 def test_a_nodes_events_have_no_run_and_one_producer(
