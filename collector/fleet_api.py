@@ -6,10 +6,19 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from headway.collector import schemas
-from headway.collector.endpoint import Answer, Asked, BadQuestion, Endpoint
+from headway.collector.endpoint import Answer, Asked, Endpoint
 from headway.collector.fleet_shares import SLOTS
+from headway.collector.fleet_window import (
+    BETWEEN,
+    WINDOW,
+    FleetWindow,
+    Meant,
+    lived,
+    meant,
+    price,
+    price_object,
+)
 from headway.collector.paging import Cursor, Limit, page
-from headway.collector.run_api import RunFilter, chosen
 from headway.collector.run_ledger import Snapshot
 from headway.collector.schemas import list_of, map_of, object_of, optional
 from headway.collector.service import Service
@@ -17,27 +26,11 @@ from headway.fleet import spans
 from headway.fleet.course import brief, course
 from headway.fleet.shares import Share
 from headway.fleet.spans import Span
-from headway.fleet.totals import Price, cost_of, lost_by_run, ratios, sides, totals
+from headway.fleet.totals import cost_of, lost_by_run, ratios, sides, totals
 
 MONTH = "month"
 """Word that groups by calendar month instead of by a label."""
 _SORTS = ("lost", "newest")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FleetWindow(RunFilter):
-    """Which runs are meant, and which part of their time."""
-
-    last: Annotated[
-        int | None,
-        Asked(
-            sentence="Only the last so many ns up to the newest sign of any of these runs, and as "
-            "long before it as `before`.",
-            lowest=1,
-        ),
-    ] = None
-    start: Annotated[int | None, Asked(sentence="Only time from then on, UTC ns.")] = None
-    end: Annotated[int | None, Asked(sentence="Only time up to then, UTC ns.")] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,70 +66,6 @@ class RunsQuestion(FleetWindow):
     ] = SLOTS
     limit: Limit = 100
     cursor: Cursor = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Meant:
-    """The runs that a question means, and the part of their time; `before` is as long.
-
-    Equal versions mean the same; `as_of` (UTC ns) is None where no run is live.
-    """
-
-    snapshots: Sequence[Snapshot]
-    span: Span
-    before: Span | None
-    version: str
-    as_of: int | None
-
-    @property
-    def inside(self) -> list[Snapshot]:
-        """Return the runs that lived in the window."""
-        return [one for one in self.snapshots if self.span.meets(*_lived(one))]
-
-    def said(self) -> dict[str, int | None]:
-        """Return the window as an answer says it: its end is the newest moment in it."""
-        return {"as_of": self.as_of, "start": self.span.start, "end": self.span.end - 1}
-
-
-def meant(service: Service, asked: FleetWindow) -> Meant:
-    """Return the runs and the window that a question means.
-
-    Raises:
-        BadQuestion: a window that is given twice or ends before it starts.
-    """
-    known = service.ledgers.fleet()  # before the runs, which may be newer than their version
-    found = chosen(service, asked)
-    live = any(one.summary["end"] is None for one in found)
-    told: dict[str, Any] = {
-        "snapshots": found,
-        "version": known.version,
-        "as_of": known.as_of if live else None,
-    }
-    newest = max((_lived(one)[1] for one in found), default=service.clock())
-    if asked.last is not None:
-        if asked.start is not None or asked.end is not None:
-            raise BadQuestion("last is given with start or end", "Give one or the other.")
-        span, before = spans.last(asked.last, newest)
-        return Meant(span=span, before=before, **told)
-    oldest = min((_lived(one)[0] for one in found), default=newest)
-    start = oldest if asked.start is None else asked.start
-    end = newest if asked.end is None else asked.end
-    if end < start:
-        raise BadQuestion(f"the window ends at {end} before it starts at {start}", "Swap them.")
-    return Meant(span=Span(start, end + 1), before=None, **told)
-
-
-def price(service: Service) -> Price | None:
-    """Return what a GPU-hour costs, if somebody said so."""
-    settings = service.settings
-    if settings.gpu_hour_price is None:
-        return None
-    return Price(per_gpu_hour=settings.gpu_hour_price, currency=settings.currency)
-
-
-def price_object(one: Price | None) -> dict[str, Any] | None:
-    """Return a price as JSON values."""
-    return None if one is None else {"per_gpu_hour": one.per_gpu_hour, "currency": one.currency}
 
 
 def fleet(service: Service, asked: FleetQuestion) -> Answer:
@@ -210,7 +139,7 @@ def _runs(service: Service, found: Meant, asked: RunsQuestion) -> dict[str, Any]
     if asked.sort == "lost":
         shown, after = page(rows, lambda row: (-row[1]["low"], row[0].run), asked)
     else:
-        shown, after = page(rows, lambda row: (-_lived(row[2])[0], row[0].run), asked)
+        shown, after = page(rows, lambda row: (-lived(row[2])[0], row[0].run), asked)
     return {
         **found.said(),
         "price": price_object(cost),
@@ -224,12 +153,8 @@ def _runs(service: Service, found: Meant, asked: RunsQuestion) -> dict[str, Any]
     }
 
 
-def _lived(one: Snapshot) -> tuple[int, int]:
-    return one.summary["start"], one.summary["end"] or one.summary["as_of"]
-
-
 def _shares(service: Service, snapshots: Iterable[Snapshot], span: Span) -> list[Share]:
-    return [service.fleet_shares.share(one, span) for one in snapshots if span.meets(*_lived(one))]
+    return [service.fleet_shares.share(one, span) for one in snapshots if span.meets(*lived(one))]
 
 
 def _labelled(service: Service, found: Meant, by: str | None) -> Iterable[tuple[str | None, Share]]:
@@ -299,9 +224,6 @@ _AMOUNT = object_of(low=schemas.INTEGER, high=schemas.INTEGER)
 _COST = optional(object_of(low=schemas.NUMBER, high=schemas.NUMBER))
 _PRICE = optional(object_of(per_gpu_hour=schemas.NUMBER, currency=schemas.TEXT))
 _SIDE = object_of(side=schemas.TEXT, incidents=schemas.INTEGER, lost_gpu_ns=schemas.INTEGER)
-_BETWEEN = {"start": schemas.INTEGER, "end": schemas.INTEGER}
-WINDOW = {"as_of": optional(schemas.INTEGER), **_BETWEEN}
-"""The window that an answer is about, and up to when live runs are known."""
 DISTRIBUTION = schemas.named(
     "Distribution",
     object_of(
@@ -352,7 +274,7 @@ FLEET = schemas.named(
     ),
 )
 _CELL = object_of(
-    **_BETWEEN,
+    **BETWEEN,
     categories=map_of(schemas.INTEGER),
     incidents=schemas.INTEGER,
     causes=map_of(schemas.INTEGER),
@@ -377,7 +299,7 @@ _RUN_ROW = object_of(
     incidents=schemas.INTEGER,
     sides=list_of(_SIDE),
     worst_incident=optional(INCIDENT_LINE),
-    strip=list_of(object_of(**_BETWEEN, category=schemas.TEXT)),
+    strip=list_of(object_of(**BETWEEN, category=schemas.TEXT)),
 )
 ENDPOINTS = (
     Endpoint.get(

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 from headway.collector import schemas
 from headway.collector.endpoint import Answer, Asked, BadQuestion, Endpoint
-from headway.collector.fleet_api import WINDOW
+from headway.collector.fleet_window import WINDOW
 from headway.collector.schemas import list_of, object_of, optional
 from headway.collector.service import Service
 from headway.fleet import spans

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 
 from headway.collector import schemas
 from headway.collector.endpoint import Answer, Asked, Endpoint, NotKnown
-from headway.collector.fleet_api import price, price_object
+from headway.collector.fleet_window import price, price_object
 from headway.collector.paging import Cursor, Limit, page
 from headway.collector.remarks import INCIDENT
 from headway.collector.run_api import RunFilter, chosen

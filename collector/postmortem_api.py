@@ -7,7 +7,7 @@ from typing import Any
 
 from headway.collector import schemas
 from headway.collector.endpoint import Answer, Endpoint
-from headway.collector.fleet_api import price
+from headway.collector.fleet_window import price
 from headway.collector.incident_api import OneIncident, earlier_incidents, similar_to, whole
 from headway.collector.service import Service
 from headway.postmortem.composing import Answers, postmortem

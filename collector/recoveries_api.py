@@ -5,14 +5,8 @@ from typing import Annotated, Any
 
 from headway.collector import schemas
 from headway.collector.endpoint import Answer, Asked, Endpoint
-from headway.collector.fleet_api import (
-    DISTRIBUTION,
-    INCIDENT_LINE,
-    WINDOW,
-    FleetWindow,
-    Meant,
-    meant,
-)
+from headway.collector.fleet_api import DISTRIBUTION, INCIDENT_LINE
+from headway.collector.fleet_window import WINDOW, FleetWindow, Meant, meant
 from headway.collector.schemas import list_of, map_of, object_of, optional
 from headway.collector.service import Service
 from headway.events import CAUSES, LAYERS
