@@ -13,8 +13,9 @@ from headway.collector.run_ledger import Snapshot
 from headway.collector.schemas import FLAG, INTEGER, TEXT, list_of, map_of, object_of, optional
 from headway.collector.service import Service
 from headway.collector.window_api import Excluded, excluded_of
+from headway.comparison.estimates import FINDINGS, Estimate
 from headway.comparison.fairness import doubts
-from headway.comparison.figures import FINDINGS, Estimate, compared
+from headway.comparison.figures import compared
 from headway.comparison.intervals import CONFIDENCE
 from headway.comparison.parts import Stretch
 from headway.comparison.results import Numbers, compared_results

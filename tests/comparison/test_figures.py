@@ -6,8 +6,9 @@ from typing import Any, NamedTuple
 import pytest
 
 from headway.comparison import words
+from headway.comparison.estimates import FINDINGS, Estimate, Figure
 from headway.comparison.fairness import doubts
-from headway.comparison.figures import FINDINGS, Estimate, Figure, compared
+from headway.comparison.figures import compared
 from headway.comparison.parts import Stretch
 from headway.comparison.sides import Side, side_of
 from headway.ledger import Ledger, ledger

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from statistics import median_low
 from typing import Any
 
-from headway.comparison.figures import Figure, estimated, finding_of
+from headway.comparison.estimates import Figure, estimated, finding_of
 from headway.comparison.intervals import quantile_interval
 
 MOST_NUMBERS = 500

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from headway.comparison.figures import FINDINGS
+from headway.comparison.estimates import FINDINGS
 from headway.comparison.intervals import CONFIDENCE
 from headway.wording import UNKNOWN, duration, ratio_range
 
