@@ -6,28 +6,21 @@ what no stamp dates. What a log does not tell is left out, never made up.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any
 
 from headway.events import (
-    Allocation,
     AttemptEnded,
     Envelope,
-    Fault,
-    Heartbeat,
     RankExited,
-    RestartPhase,
     RunConfigured,
     RunEnded,
     StepsSummary,
-    StopAnnounced,
 )
 from headway.importing.blocks import LONGEST
+from headway.importing.breaks import Breaks
 from headway.importing.course import Course
-from headway.importing.errors import TRACEBACK
 from headway.importing.lanes import Lane
 from headway.importing.launcher_news import LauncherNews
-from headway.importing.progress import complete, progress
+from headway.importing.progress import progress
 from headway.importing.runs import go_on
 from headway.importing.saves import Saves
 from headway.importing.sayings import (
@@ -55,11 +48,8 @@ from headway.importing.sayings import (
     Took,
 )
 from headway.importing.stamps import SECOND, Moment, Stamps
+from headway.importing.watchers import Watchers
 
-_TRACEBACK_LINES = 400
-_MOST_FAULTS = 32
-_OF_NODE = ("lost_node", "storage")
-_HANG_PULSES = 2
 _TOO_FEW = (1, 2)
 """Lines of progress from which it cannot be seen for how many steps each of them stands."""
 
@@ -73,9 +63,8 @@ class Chronicle:
         self.course = Course(run, scope)
         self._saves = Saves(self.course)
         self._launcher = LauncherNews(self.course)
-        self._pulses: list[int] = []
-        """When a watcher said that the job runs, since the last progress."""
-        self._wait: tuple[int, int] | None = None
+        self._watchers = Watchers(self.course)
+        self._breaks = Breaks(self.course)
         self._timed = False
         self._configuration: RunConfigured | None = None
         self._placed = True
@@ -123,7 +112,7 @@ class Chronicle:
     def go_on(self, run: StepRun, first: int, rank: int | None, stamps: Stamps) -> int:
         """Take lines that only continue a lane's steps; return how many did."""
         lane = self.course.lanes.get(rank)
-        if lane is None or self._pulses:
+        if lane is None or self._watchers.pulses:
             return 0
         return go_on(self.course, lane, run, first, stamps)
 
@@ -148,7 +137,7 @@ class Chronicle:
                 return
             if saying.target is not None:
                 course.target = saying.target
-            self._pulses.clear()
+            self._watchers.pulses.clear()
             progress(course, lane, saying, moment, text)
             return
         lane = course.lane_of(rank)
@@ -179,9 +168,9 @@ class Chronicle:
             case Finished():
                 self._finished(lane, saying, moment)
             case Broke():
-                self._broke(lane, saying, moment, rank)
+                self._breaks.broke(lane, saying, moment, rank)
             case Stops():
-                self._stops(lane, saying, moment)
+                self._breaks.stops(lane, saying, moment)
             case LeftRank():
                 course.flush(lane)
                 now = course.date(lane, moment)
@@ -197,14 +186,14 @@ class Chronicle:
                 course.flush(lane)
                 self._launcher.take(lane, saying.said, moment)
             case JobState():
-                self._job(lane, saying, moment)
+                self._watchers.take(lane, saying, moment)
             case Published():
                 before = course.findings.published
                 course.findings.published = {**saying.figures, **before}
             case Requeued():
                 course.findings.requeued = True
             case Remark():
-                self._remark(lane, saying, moment)
+                self._breaks.remark(lane, saying, moment)
             case _:
                 pass
 
@@ -347,147 +336,6 @@ class Chronicle:
         if complete:
             course.completed_at = now
 
-    def _broke(self, lane: Lane, told: Broke, moment: Moment | None, rank: int | None) -> None:
-        course = self.course
-        if told.exception is not None and not lane.traceback:
-            return  # a word in a sentence, no traceback above it
-        if told.exception == "KeyboardInterrupt":
-            self._stops(lane, Stops(reason="operator"), moment)
-            return
-        course.flush(lane)
-        if told.completed is not None:
-            complete(course, lane, told.completed, moment)
-            course.flush(lane)
-            course.attempt.findings.end_told = True
-        now = course.date(lane, moment, before=told.ran_for or 0)
-        rank = told.rank if told.rank is not None else rank
-        if told.collective is not None and rank is not None:
-            course.findings.collectives.setdefault(
-                rank, {"sequence": told.collective[1], "elements": told.elements}
-            )
-        attempt = course.attempt
-        key = f"{told.kind} {rank}"
-        if key in attempt.told or len(attempt.told) > _MOST_FAULTS:
-            return
-        attempt.told.add(key)
-        attempt.ended = True
-        course.findings.fault(_with_rank(told, rank), course.said(now, moment))
-        course.tell(
-            Fault(
-                kind=told.kind,
-                message=told.message[:2000],
-                exception=told.exception,
-                ran_for=told.ran_for,
-                timeout=told.timeout,
-                suspect_node=told.node if told.kind in _OF_NODE else None,
-            ),
-            now,
-            rank=rank,
-            node=told.node,
-        )
-
-    def _stops(self, lane: Lane, told: Stops, moment: Moment | None) -> None:
-        course = self.course
-        course.flush(lane)
-        now = course.date(lane, moment)
-        attempt = course.attempt
-        stops = course.findings.stops
-        if told.handled is not None and stops:
-            stops[-1]["handled"] = told.handled
-        if any(key.startswith("stop ") for key in attempt.told) and told.reason == "sigterm":
-            if stops:
-                stops[-1].setdefault("signal", "SIGTERM")
-            return
-        if f"stop {told.reason}" in attempt.told:
-            return
-        attempt.told.add(f"stop {told.reason}")
-        course.stopped = True
-        course.tell(StopAnnounced(reason=told.reason), now)
-        stops.append(
-            {"reason": told.reason, "at": course.said(now, moment), "handled": told.handled}
-        )
-
-    def _job(self, lane: Lane, told: JobState, moment: Moment | None) -> None:
-        course = self.course
-        course.flush(lane)
-        if told.state not in ("running", "another waits"):
-            course.settle(lane, moment)
-        elif course.held is None and course.journal.shift is None and moment is not None:
-            course.anchor(lane, moment.time)
-        now = course.date(lane, moment)
-        said = course.said(now, moment)
-        if told.alert:
-            course.findings.alerts.append(said)
-        known = course.findings.jobs
-        entry: dict[str, Any] = {"state": told.state, "job": told.job, "from": said, "to": said}
-        if told.started is not None:
-            entry["started"] = told.started
-        if told.expected is not None:
-            entry["expected_start"] = told.expected
-        same = [one for one in known if one["state"] == told.state and one["job"] == told.job]
-        if same:
-            same[-1]["to"] = said
-        elif len(known) < 1000:
-            known.append(entry)
-        if told.state == "running":
-            self._pulses.append(now)
-            phases = () if lane.phase is None else (lane.phase.name,)
-            course.emit(lane, Heartbeat(open_phases=phases, last_step=lane.last_step), now)
-        elif told.state == "backoff":
-            began = RestartPhase(layer="scheduler", phase="backoff", state="began")
-            course.tell(began, now)
-            course.attempt.ended = True
-        elif told.state == "cancelled":
-            course.attempt.cancelled = course.attempt.cancelled or "cancelled"
-        elif told.state in ("queued", "not scheduled"):
-            if self._wait is None and course.attempt.ended:
-                course.journal.add(now, Allocation(gpus_held=0, source="scheduler's watcher"))
-            self._wait = (now if self._wait is None else self._wait[0], now)
-
-    def _remark(self, lane: Lane, told: Remark, moment: Moment | None) -> None:
-        course = self.course
-        if told.kind == TRACEBACK:
-            course.date(lane, moment)
-            lane.traceback = _TRACEBACK_LINES
-        elif told.kind == "loss":
-            if lane.block is None:
-                course.findings.losses += 1
-            else:
-                lane.block.loss = float(told.text)
-        elif told.kind == "collective":
-            rank, _, completed = told.text.split()
-            if rank.isdigit() and int(rank) in course.findings.collectives:
-                course.findings.collectives[int(rank)].setdefault("completed", int(completed))
-        elif moment is not None:
-            course.date(lane, moment)
-
-    def hang(self) -> None:
-        """Say so where a watcher saw the job run on without progress."""
-        course = self.course
-        if len(self._pulses) < _HANG_PULSES:
-            return
-        lane = next(iter(course.lanes.values()))
-        first, last = self._pulses[0], self._pulses[-1]
-        course.findings.notes.append(
-            f"no progress for at least {(last - first) / SECOND:.0f} s while the job runs"
-        )
-        course.findings.faults.append(
-            {
-                "kind": "hang",
-                "message": "a watcher says that the job runs, and no step is completed",
-                "exception": None,
-                "rank": None,
-                "node": None,
-                "detected": course.said(last),
-                "started": course.said(first),
-                "ran_for_s": (last - first) / SECOND,
-                "timeout_s": None,
-                "secondary": False,
-                "phase": None if lane.phase is None else lane.phase.name,
-                "last_step": lane.last_step,
-            }
-        )
-
     def configure(self) -> None:
         """Record how the run is configured, where the lines so far tell more of it than before."""
         course = self.course
@@ -524,7 +372,7 @@ class Chronicle:
             course.anchor(lanes[0], course.held.time)
             self._placed = False
         now = course.now
-        self.hang()
+        self._watchers.hang()
         attempt = course.attempts[-1] if course.attempts else None
         if attempt is not None and attempt.cancelled is not None and lanes:
             end = AttemptEnded(learned_from="Slurm cancelled the job step")
@@ -541,7 +389,3 @@ class Chronicle:
             course.journal.move(start)
         if not self._live:
             self._loose = course.journal.identify([one.marks for one in course.attempts])
-
-
-def _with_rank(told: Broke, rank: int | None) -> Broke:
-    return told if told.rank == rank else replace(told, rank=rank)

@@ -4,47 +4,18 @@ Counts of lines and of distinct steps, saves, evaluations, faults, gaps and oddi
 of the log would look up. Numbers of steps are as printed; `None` is what the log does not tell.
 """
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from statistics import median
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
+from headway.importing.oddities import Oddities
 from headway.importing.sayings import Broke, StepLine, StepRun
 from headway.importing.stamps import SECOND
 from headway.sequences import SequenceSet
 
-Values = npt.NDArray[np.float64]
-_RECENT = 20
-_SPIKE = 1.5
-_SLOW = 1.03
-_NOISE = 4
-_FEW = 3
-_DUE = (3, 8, 20)
 _MOST = 1000
 """Entries that a list holds; more are only counted."""
-
-
-def _stretches(values: Sequence[float]) -> Values:
-    """Return the whole stretches of values that are judged together, one a row."""
-    return np.array(values[: len(values) // _RECENT * _RECENT]).reshape(-1, _RECENT)
-
-
-def _kept(stretches: Values, limit: float, limits: Values) -> int:
-    """Return how many of the first rows are within the limit that the row before each set."""
-    odd = np.flatnonzero(stretches.max(axis=1) > [limit, *limits[:-1]][: len(stretches)])
-    return int(odd[0]) if len(odd) else len(stretches)
-
-
-def _limits(paces: Values) -> tuple[Values, Values]:
-    """Return the usual pace of each row of shape (n, k), and the limit of what is still usual."""
-    usual = np.median(paces, axis=1)
-    noise = np.median(np.abs(paces - usual[:, None]), axis=1)
-    return usual, usual * _SLOW + _NOISE * noise
 
 
 @dataclass(slots=True)
@@ -69,29 +40,6 @@ class AttemptFindings:
             "last_step_told": self.end_told,
             "step_time_s": None if self.untimed_steps else self.step_time / SECOND,
             "restart_count": self.restarts,
-        }
-
-
-@dataclass(slots=True)
-class _Odd:
-    """A stretch of step lines with something odd about them."""
-
-    kind: str
-    first: int
-    last: int
-    before: float
-    worst: float
-    lines: int = 1
-
-    def values(self) -> dict[str, Any]:
-        """Return it as JSON values."""
-        return {
-            "type": self.kind,
-            "first_step": self.first,
-            "last_step": self.last,
-            "lines": self.lines,
-            "before": None if math.isnan(self.before) else self.before,
-            "worst": None if math.isnan(self.worst) else self.worst,
         }
 
 
@@ -131,22 +79,12 @@ class Findings:
     restart_count: int | None = None
     collectives: dict[int, dict[str, int | None]] = field(default_factory=dict)
     samples: list[tuple[int, int]] = field(default_factory=list)
-    odd: list[_Odd] = field(default_factory=list)
+    oddities: Oddities = field(default_factory=Oddities)
     cumulative: int | None = None
     elapsed: int | None = None
     notes: list[str] = field(default_factory=list)
     published: dict[str, Any] = field(default_factory=dict)
     """Figures that the program computed itself."""
-    _losses: list[float] = field(default_factory=list)
-    _losses_due: int = 3
-    _loss_limit: float = math.inf
-    _paces: list[float] = field(default_factory=list)
-    _paces_due: int = 3
-    _pace_limit: float = math.inf
-    _usual_pace: float = math.inf
-    _slow: _Odd | None = None
-    _strange: _Odd | None = None
-    _bad: _Odd | None = None
 
     def step(self, line: StepLine, covers: int, duration: int | None) -> None:
         """Take a line of progress that completed `covers` steps in `duration` ns."""
@@ -170,9 +108,9 @@ class Findings:
         if line.samples is not None and len(self.samples) < _MOST:
             self.samples.append((line.step, line.samples))
         if line.loss is not None:
-            self._loss(line.printed, line.loss)
+            self.oddities.loss(line.printed, line.loss)
         if duration is not None and not line.dispatch and not line.redrawn and covers:
-            self._pace(line.printed, duration / covers / SECOND)
+            self.oddities.pace(line.printed, duration / covers / SECOND)
 
     def run(self, run: StepRun, first: int, last: int, interval: int, spent: Sequence[int]) -> None:
         """Take the lines `first` to `last` of a run; each took its `spent` ns."""
@@ -192,109 +130,8 @@ class Findings:
         room = max(_MOST - len(self.samples), 0)
         samples = run.samples[first : last + 1][:room]
         self.samples += zip(steps, map(int, samples), strict=False)
-        self._some_losses(steps, losses)
-        self._some_paces(steps, [one / interval / SECOND for one in spent])
-
-    def _some_losses(self, steps: Sequence[int], losses: Sequence[float]) -> None:
-        """Take losses, as many at once as are usual."""
-        done = 0
-        while done < len(losses):
-            done += self._usual_losses(losses[done:])
-            some = losses[done : done + self._losses_due - len(self._losses)]
-            for step, loss in zip(steps[done:], some, strict=False):
-                self._loss(step, loss)
-            done += len(some)
-
-    def _usual_losses(self, losses: Sequence[float]) -> int:
-        """Take losses of whole stretches by each of which the next is usual; return how many."""
-        if self._strange or self._bad or self._losses or self._losses_due != _RECENT:
-            return 0
-        stretches = _stretches(losses)
-        usual = np.median(stretches, axis=1)
-        limits = np.where(usual > 0, _SPIKE * usual, math.inf)
-        kept = _kept(stretches, self._loss_limit, limits)
-        if kept:
-            self._loss_limit = float(limits[kept - 1])
-        return kept * _RECENT
-
-    def _some_paces(self, steps: Sequence[int], paces: Sequence[float]) -> None:
-        """Take seconds per step, as many at once as are usual."""
-        done = 0
-        while done < len(paces):
-            done += self._usual_paces(paces[done:])
-            some = paces[done : done + self._paces_due - len(self._paces)]
-            for step, pace in zip(steps[done:], some, strict=False):
-                self._pace(step, pace)
-            done += len(some)
-
-    def _usual_paces(self, paces: Sequence[float]) -> int:
-        """Take the paces of whole stretches by each of which the next is usual; return how many."""
-        if self._slow is not None or self._paces or self._paces_due != _RECENT:
-            return 0
-        stretches = _stretches(paces)
-        usual, limits = _limits(stretches)
-        kept = _kept(stretches, self._pace_limit, limits)
-        if kept:
-            self._usual_pace, self._pace_limit = float(usual[kept - 1]), float(limits[kept - 1])
-        return kept * _RECENT
-
-    def _loss(self, step: int, loss: float) -> None:
-        if math.isnan(loss) or math.isinf(loss):
-            self._bad = self._stretch(self._bad, "nan_loss", step, math.nan, math.nan)
-            return
-        self._bad = None
-        if loss > self._loss_limit:
-            usual = self._loss_limit / _SPIKE
-            self._strange = self._stretch(self._strange, "loss_spike", step, usual, loss)
-            if self._strange.lines >= _FEW:
-                self._strange.kind = "loss_jump"
-            return
-        self._strange = None
-        self._losses.append(loss)
-        if len(self._losses) >= self._losses_due:
-            self._new_loss_limit()
-
-    def _new_loss_limit(self) -> None:
-        """Judge what is usual anew: after 3 and 8 lines, then after each 20."""
-        usual = median(self._losses)
-        self._loss_limit = _SPIKE * usual if usual > 0 else math.inf
-        self._losses_due = next((due for due in _DUE if due > self._losses_due), _RECENT)
-        if len(self._losses) >= _RECENT:
-            self._losses.clear()
-
-    def _pace(self, step: int, seconds: float) -> None:
-        if self._pace_limit < seconds < 2 * self._usual_pace:
-            if self._slow is None:
-                self._slow = _Odd("slow_down", step, step, self._usual_pace, seconds)
-            else:
-                self._slow.last, self._slow.lines = step, self._slow.lines + 1
-                self._slow.worst = max(self._slow.worst, seconds)
-                if self._slow.lines == _FEW and len(self.odd) < _MOST:
-                    self.odd.append(self._slow)
-            return
-        self._slow = None
-        self._paces.append(seconds)
-        if len(self._paces) >= self._paces_due:
-            self._new_pace_limit()
-
-    def _new_pace_limit(self) -> None:
-        usual, limit = _limits(np.array([self._paces]))
-        self._usual_pace, self._pace_limit = float(usual[0]), float(limit[0])
-        self._paces_due = next((due for due in _DUE if due > self._paces_due), _RECENT)
-        if len(self._paces) >= _RECENT:
-            self._paces.clear()
-
-    def _stretch(
-        self, open_: _Odd | None, kind: str, step: int, before: float, value: float
-    ) -> _Odd:
-        if open_ is None:
-            open_ = _Odd(kind, step, step, before, value)
-            if len(self.odd) < _MOST:
-                self.odd.append(open_)
-            return open_
-        open_.last, open_.lines = step, open_.lines + 1
-        open_.worst = max(open_.worst, value)
-        return open_
+        self.oddities.losses(steps, losses)
+        self.oddities.paces(steps, [one / interval / SECOND for one in spent])
 
     def gap(self, before: int, after: int) -> None:
         """Take note that steps between two lines are not in the log."""
@@ -354,7 +191,7 @@ class Findings:
             "collectives": {str(rank): one for rank, one in sorted(self.collectives.items())},
             "ranks_out_of_step": self._out_of_step(),
             "samples": self._samples(),
-            "anomalies": [one.values() for one in self.odd],
+            "anomalies": [one.values() for one in self.oddities.found],
             "elapsed_counter_s": None if self.elapsed is None else self.elapsed / SECOND,
             "steps_in_job_at_most": self._steps_in_job(),
             "cumulative_step_time_s": (
