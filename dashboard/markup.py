@@ -16,7 +16,7 @@ from headway.wording import percent
 
 STYLE = f"""<style>
 .hw-box {{ overflow-x: auto; }}
-.hw-table {{ border-collapse: collapse; width: 100%; font-size: 0.9rem;
+.hw-table {{ border-collapse: collapse; width: 100%; font-size: 0.9rem; text-wrap: balance;
   font-variant-numeric: tabular-nums; }}
 .hw-table th {{ text-align: left; font-weight: 600; opacity: 0.75; }}
 .hw-table.hw-narrow {{ width: auto; }}
@@ -29,7 +29,11 @@ STYLE = f"""<style>
   width: max-content; max-width: 15rem; }}
 .hw-table small {{ opacity: 0.78; white-space: normal; }}
 .hw-table tr > :last-child {{ padding-right: 0; }}
+.hw-table td.hw-wide {{ min-width: 16rem; }}
+.hw-table td.hw-wide a {{ max-width: 26rem; }}
 @media (max-width: 640px) {{
+  .hw-table td.hw-wide {{ min-width: 0; }}
+  .hw-table td.hw-wide, .hw-table td.hw-short {{ white-space: normal; overflow-wrap: anywhere; }}
   .hw-table a {{ max-width: 9rem; }}
   .hw-table.hw-stacked {{ width: 100%; }}
   .hw-table.hw-stacked td:empty {{ display: none; }}
@@ -41,11 +45,10 @@ STYLE = f"""<style>
   .hw-table.hw-stacked td {{ border: none; padding: 0; text-align: left; white-space: normal;
     min-width: 0; overflow-wrap: anywhere; }}
   .hw-table.hw-stacked td:is(:first-child, .hw-wide, :has(.hw-bar)) {{ grid-column: 1 / -1; }}
-  .hw-table.hw-stacked a {{ max-width: 100%; }}
+  .hw-table.hw-stacked td a {{ max-width: 100%; }}
   .hw-table.hw-stacked td::before {{ content: attr(data-label); display: block;
     font-size: 0.75rem; opacity: 0.78; }}
 }}
-.hw-table td.hw-wide {{ min-width: 16rem; }}
 [class*="st-key-stats"] > div {{ flex: 1 1 11rem; width: auto; }}
 .hw-table a {{ color: inherit; text-decoration: underline; text-underline-offset: 3px;
   font-weight: 600; }}
@@ -77,7 +80,6 @@ STYLE = f"""<style>
 .hw-wait {{ display: block; height: 3rem; margin: 0.8rem 0; border-radius: 6px; opacity: 0.15;
   background: {NEUTRAL}; }}
 .hw-foot {{ font-size: 0.85rem; opacity: 0.78; margin: 1.5rem 0 0; }}
-.hw-table td.hw-wide a {{ max-width: 26rem; }}
 .st-key-stats-fleet > div {{ flex-basis: max(11rem, 22%) !important; }}
 @media (max-width: 640px) {{ .st-key-stats-fleet > div {{ flex-basis: 9rem !important; }} }}
 [data-testid="stMetricLabel"] p {{ white-space: normal; }}

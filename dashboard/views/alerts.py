@@ -138,10 +138,17 @@ def _firing_row(one: _Told, groups: Sequence[_Told]) -> Sequence[markup.Cell]:
         plain(one["labels"]["severity"]),
         markup.two_lines(_about(one), f"{one['rule']}: {annotations['summary']}"),
         stake or ("no open incident" if one["labels"].get("run") else ""),
-        f"{one['condition']}, now {one['value']:.4g}",
+        _because(one),
         when(round(one["since"] * _SECOND), reader.zone()),
         told(groups),
     )
+
+
+def _because(one: _Told) -> str:
+    """Return the condition with the value in its unit: a share is written in percent."""
+    condition, value = one["condition"], one["value"]
+    now = f"{100 * value:.4g}%" if condition.endswith("%") else f"{value:.4g}"
+    return f"{condition}, now {now}"
 
 
 def _about(one: _Told) -> markup.Cell:
@@ -166,7 +173,7 @@ def _waiting(pending: Sequence[_Told]) -> None:
         (
             one["rule"],
             one["labels"]["subject"],
-            f"{one['condition']}, now {one['value']:.4g}",
+            _because(one),
             when(round(one["fires_at"] * _SECOND), reader.zone()),
         )
         for one in pending

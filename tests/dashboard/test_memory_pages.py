@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from html import unescape
 from typing import Any
 
@@ -100,6 +101,15 @@ def test_two_configurations_stand_side_by_side() -> None:
     assert "B: llama-1#1" in found
     assert "Training goodput" in found
     assert "ingest: rate" in found
+
+
+def test_a_run_stands_beside_itself_before_a_change() -> None:
+    moment = datetime.fromtimestamp(at(105) / 1e9, UTC)
+    chosen = {"compare": "Before and after", "moment": moment.strftime("%Y-%m-%dT%H:%M")}
+    found = words(html(_run, run="llama-1", view="Compare", **chosen))
+    shown = moment.strftime("%Y-%m-%d %H:%M")
+    assert re.search(f"A: llama-1, {shown}.* to now", found), found
+    assert re.search(f"B: llama-1, the beginning to {shown}", found)
 
 
 def test_the_results_of_a_configuration_stand_with_its_settings() -> None:

@@ -1,6 +1,6 @@
-"""The tab that sets a run beside another one, or two configurations of it beside each other."""
+"""The tab that sets a run beside another one, or two configurations or times of it."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import streamlit as st
@@ -8,25 +8,27 @@ import streamlit as st
 from headway.comparison import words
 from headway.dashboard import markup, numbers, source
 from headway.dashboard.source import RunData
+from headway.dashboard.views import reader
 from headway.dashboard.views.run_panels.settings import changes
 
 _OTHER = "other"
-RUNS, CONFIGURATIONS = "Runs", "Configurations"
+_SECOND = 10**9
+RUNS, CONFIGURATIONS, TIMES = "Runs", "Configurations", "Before and after"
 """What is compared, as the address says it, too."""
 
 
 def show(data: RunData) -> None:
-    """Show a run beside the one that is chosen, or one configuration beside another."""
+    """Show a run beside the one that is chosen, or what it was beside what it is."""
     report = data.report
     kind = st.segmented_control(
         "Compare",
-        [RUNS, CONFIGURATIONS],
+        [RUNS, CONFIGURATIONS, TIMES],
         default=RUNS,
         required=True,
         key="compare",
         bind="query-params",
     )
-    asked = _two_runs(report["run"]) if kind == RUNS else _two_configurations(report["run"])
+    asked = _SIDES[kind or RUNS](report["run"])
     if asked is not None:
         _show(asked)
 
@@ -70,6 +72,30 @@ def _two_configurations(run: str) -> dict[str, Any] | None:
         "other_run": run,
         "other_attempt": int(other),
     }
+
+
+def _two_times(run: str) -> dict[str, Any] | None:
+    zone = reader.zone()
+    moment = st.datetime_input(
+        "Until when, and since",
+        value=None,
+        key="moment",
+        bind="query-params",
+        help=f"In {zone}. A is the run since then, B the run until then.",
+        width=260,
+    )
+    if moment is None:
+        st.caption("Choose when something changed: a driver, a network, a data set.")
+        return None
+    then = round(moment.replace(tzinfo=zone).timestamp()) * _SECOND
+    return {"one_run": run, "one_start": then, "other_run": run, "other_end": then}
+
+
+_SIDES: Mapping[str, Callable[[str], dict[str, Any] | None]] = {
+    RUNS: _two_runs,
+    CONFIGURATIONS: _two_configurations,
+    TIMES: _two_times,
+}
 
 
 def _show(asked: Mapping[str, Any]) -> None:
