@@ -203,6 +203,29 @@ def test_what_is_usual_for_checkpoints_is_what_the_newest_attempt_does():
     assert before["headway_checkpoint_interval_ratio",] == pytest.approx(0.9, abs=0.01)
 
 
+def test_a_save_as_the_run_stops_does_not_make_the_usual_time_between_two_shorter():
+    text = """
+0         allocation 4
+0         attempt A launcher world=1
+0-1000    steps 1-1000
+1000      scheduled c1000
+1002      finalized c1000
+1002-2000 steps 1001-1998
+2000      scheduled c1998
+2002      finalized c1998
+2002-2100 steps 1999-2096
+2100      stop preemption
+2100      scheduled c2096
+2102      finalized c2096
+2105      exit signal=15
+3000      attempt B scheduler world=1
+3002      resumed 2096 from=c2096
+3002-3800 steps 2097-2894
+"""
+    found = told(text, 3801)["headway_checkpoint_interval_ratio",]
+    assert found == pytest.approx(0.8, abs=0.01)
+
+
 def test_the_age_of_a_checkpoint_counts_while_the_newest_attempt_trains():
     assert told(CHANGED, 311)["headway_checkpoint_interval_ratio",] == 0, "it starts"
     assert told(CHANGED, 362)["headway_checkpoint_interval_ratio",] == pytest.approx(0.5, abs=0.01)

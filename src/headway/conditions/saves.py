@@ -6,6 +6,7 @@ from statistics import median
 from typing import Any
 
 from headway.conditions.gauge import DAY, Condition
+from headway.conditions.waiting import is_planned
 from headway.ledger import CheckpointSummary, Ledger
 
 _COMPLETE = ("claimed", "verified")
@@ -17,13 +18,22 @@ _FEWEST = 2
 
 def conditions(ledger: Ledger, report: Mapping[str, Any]) -> Iterator[Condition]:
     """Yield how fresh the newest checkpoint is and how hard it is to write them."""
-    saves = [save for save in ledger.checkpoints if save.scheduled is not None]
+    stopped = {
+        one["attempt_ids"][0]: one["opened"] for one in report["incidents"] if is_planned(one)
+    }
+    # A save as the run stops comes before its time, and says nothing about the usual one.
+    saves = [
+        save
+        for save in ledger.checkpoints
+        if save.scheduled is not None
+        and save.scheduled < stopped.get(save.attempt or "", save.scheduled + 1)
+    ]
     newest = [save for save in saves if save.attempt == saves[-1].attempt][-_NEWEST:]
     yield "headway_steps_below_newest_checkpoint", (), _below(ledger)
     unreadable = [save for save in ledger.checkpoints if save.state == "revoked"]
     lately = [one for one in unreadable if (one.finalized or 0) > ledger.closed_at - DAY]
     yield "headway_unreadable_checkpoints", (), len(lately)
-    usual = _interval(newest) or report["checkpoint_writing"]["interval_ns"]["p50"]
+    usual = _interval(newest, _FEWEST) or _interval(saves, 1)
     if usual:
         yield "headway_checkpoint_interval_ratio", (), _unsaved(ledger) / usual
         written = [save.background for save in newest if save.background is not None]
@@ -47,14 +57,14 @@ def _unsaved(ledger: Ledger) -> int:
     return max(0, ledger.closed_at - max(saved, int(account.steps.begin[0])))
 
 
-def _interval(saves: Sequence[CheckpointSummary]) -> int | None:
-    """Return the usual time between saves of one attempt, None while it has made too few.
+def _interval(saves: Sequence[CheckpointSummary], fewest: int) -> int | None:
+    """Return the usual time between two saves of one attempt in ns, None while they are too few.
 
     An attempt with other settings than those before it is judged by its own.
     """
-    times = [save.scheduled for save in saves if save.scheduled is not None]
-    between = [after - before for before, after in pairwise(times)]
-    return int(median(between)) if len(between) >= _FEWEST else None
+    times = [(save.attempt, save.scheduled) for save in saves if save.scheduled is not None]
+    between = [time - before for (one, before), (other, time) in pairwise(times) if one == other]
+    return int(median(between)) if len(between) >= fewest else None
 
 
 def _below(ledger: Ledger) -> int:
