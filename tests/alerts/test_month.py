@@ -15,7 +15,6 @@ TOLD = {
         "page": {"GoodputBurnFast": 1, "NotRecovered": 2, "PersistentFault": 1, "RestartLoop": 1},
         "ticket": {
             "GpuFault": 5,
-            "InfrastructureGoodputLow": 1,
             "RestartBudgetLow": 1,
             "TrainingGoodputLow": 1,
         },

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from benchmarks.paging.judging import Met, Verdict, met, verdicts
+from benchmarks.paging.judging import MEANT, Met, Verdict, met, verdicts
 from benchmarks.paging.watching import Look, Told, told
 from headway.alerts.site import Site
 from headway.simulate.month import MonthRun
@@ -146,6 +146,15 @@ def _false(run: Judged, one: Told) -> dict[str, Any]:
 
 def _why(run: Seen, one: Told) -> str:
     """Return what was going on in truth when something was told that nobody had to hear."""
+    early = [
+        need
+        for need in run.needs
+        if one.begin < need.begin and (one.end is None or need.begin <= one.end)
+        if one.rules.keys() & set(MEANT[need.kind])
+    ]
+    if early:
+        minutes = (early[0].begin - one.begin) // _MINUTE
+        return f"{minutes} min before the need {early[0].kind!r} began"
     after = [need for need in run.needs if need.end < one.begin < need.end + 180 * _MINUTE]
     if after:
         return f"after the need {after[-1].kind!r} was over"

@@ -36,6 +36,7 @@ _ALSO: Mapping[str, tuple[str, ...]] = {
     "last_restart": ("RestartBudgetLow",),
     "saves_fail": ("ResumedBelowNewestCheckpoint",),
     "straggler": _LOW,
+    "writes_slow": ("CheckpointStale",),
 }
 """Rules that a need explains, too, though it should have been told of by another."""
 

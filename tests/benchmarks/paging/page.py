@@ -4,6 +4,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+FIXED_ON = range(1, 11)
+"""Seeds of the months on which thresholds are fixed; others are for judging."""
 _MEANING = {
     "loop": "what broke the run stays, and broke it again",
     "hang": "nothing moves, and no watchdog will end it",
@@ -19,14 +21,33 @@ _MEANING = {
     "few_restarts": "the outermost layer has at most one restart left",
     "near_timeout": "a phase took over 70 % of the timeout that guards it",
 }
+_EARLY = (
+    "told before the need began: something else broke the run between the first and the second "
+    "break by what stays, and on the same rank or node"
+)
+_LEFT = (
+    "what a need left behind: breaks count until the next durable checkpoint, and an overlooked "
+    "checkpoint until it is passed"
+)
+_BY_CHANCE: Mapping[str, str] = {
+    "PersistentFault": "two breaks in a row had a rank, node, checkpoint or signature in common by "
+    "chance, often a start that failed twice, and a later attempt held: at the second nobody knows",
+    "RestartLoop": "three attempts since the newest durable checkpoint, of which the last held: "
+    "faults that had nothing to do with each other, most in runs of 64 nodes and more",
+    "NotRecovered": "it took longer than thrice what is usual, and came back by itself",
+    "GoodputBurnFast": "most of an hour was lost to recoveries that worked in the end",
+}
+"""What a false page of a rule comes from, where no need was near."""
+_BRIEF = 90 * 60
+"""Seconds in which the rule about starving, which looks back on an hour, is sure to tell."""
 _HEAD = """<!-- Written by `scripts/bench alerts --page FILE`; run it again instead of editing. -->
 
 # Are the right people woken?
 
 {days} days of a simulated fleet, {runs} runs a month, seeds {seeds}: {run_days} run-days,
 {node_days} node-days, {incidents} incidents. The rules are those that are shipped, computed and
-grouped by the code that serves. Their thresholds and what their conditions mean were fixed on other
-seeds before (1 and 2).
+grouped by the code that serves.
+{fixed}
 
 ## What is true
 
@@ -51,8 +72,16 @@ RunFailed, since none is given up, and GoodputBurnSlow where it alone sums up a 
 def page(found: Mapping[str, Any]) -> str:
     """Return the page as Markdown."""
     seeds, months = _seeds(found["seeds"]), len(found["seeds"])
-    head = _HEAD.format(**{**found, "seeds": seeds, "runs": found["runs"] // months})
+    words = {**found, "seeds": seeds, "runs": found["runs"] // months}
+    head = _HEAD.format(**words, fixed=_fixed(found["seeds"]))
     return "\n".join([head, *_severity(found, "page"), *_severity(found, "ticket")]) + "\n"
+
+
+def _fixed(judged: Sequence[int]) -> str:
+    """Say on which seeds the thresholds were fixed, and whether these are among them."""
+    own = [seed for seed in judged if seed in FIXED_ON]
+    words = f"Thresholds and what the conditions mean were fixed on seeds {_seeds(FIXED_ON)}"
+    return f"{words}, with {_seeds(own)} of these." if own else f"{words}, before."
 
 
 def _seeds(seeds: Sequence[int]) -> str:
@@ -93,6 +122,12 @@ def _severity(found: Mapping[str, Any], severity: str) -> Iterator[str]:
 def _listed(part: Mapping[str, Any], severity: str) -> Iterator[str]:
     """Name each false and each missed page; of tickets the reasons and how often."""
     if severity == "page":
+        yield "Why pages were false:\n"
+        causes = Counter(map(_explained, part["false_ones"]))
+        yield from _table(("explanation", "pages"), causes.most_common())
+        yield "Why needs were missed:\n"
+        causes = Counter(map(_overlooked, part["missed_ones"]))
+        yield from _table(("explanation", "needs"), causes.most_common())
         yield "Every false page, and what was going on:\n"
         yield from _table(
             ("seed, run", "nodes", "at", "rules", "in truth"),
@@ -122,6 +157,22 @@ def _listed(part: Mapping[str, Any], severity: str) -> Iterator[str]:
     yield from _table(
         ("need", "meanwhile", "times"), ((*what, count) for what, count in lost.most_common())
     )
+
+
+def _explained(one: Mapping[str, Any]) -> str:
+    """Return where a false page comes from."""
+    if "before the need" in one["why"]:
+        return _EARLY
+    if one["why"].startswith("after the need"):
+        return _LEFT
+    return _BY_CHANCE.get(one["rules"][0], f"{one['rules'][0]}: {one['why']}")
+
+
+def _overlooked(one: Mapping[str, Any]) -> str:
+    """Return why nobody was woken for a need."""
+    if one["lasted_s"] < _BRIEF:
+        return f"`{one['kind']}`: it was over within {_BRIEF // 60} min, before the rule can tell"
+    return f"`{one['kind']}`: never bad enough for the rule; {one['why']}"
 
 
 def _table(head: Sequence[str], rows: Iterator[Sequence[object]] | Any) -> Iterator[str]:

@@ -53,6 +53,7 @@ class Told:
     """What a receiver was told under one key; times in ns since the run began.
 
     `rules` has for each rule of this severity when it was first told of, `beside` for each other;
+    what was told under the key already, as of a ticket that is left of a page, is in neither.
     `end` is None while it goes on.
     """
 
@@ -176,6 +177,7 @@ class _Pager:
     def __init__(self, begin: int) -> None:
         self._begin = begin
         self._open: dict[str, Told] = {}
+        self._said: dict[str, set[tuple[str, float]]] = {}
         self.told: list[Told] = []
 
     def take(self, notice: Notice, now: int) -> None:
@@ -184,6 +186,8 @@ class _Pager:
         known = self._open.get(notice.key)
         if notice.status == "resolved":
             return
+        said = self._said.get(notice.key, set())
+        self._said[notice.key] = {(one.fingerprint, one.starts_at) for one in notice.firing}
         if known is None or known.severity != notice.severity:
             if known is not None:
                 known.end = time
@@ -191,12 +195,17 @@ class _Pager:
             self._open[notice.key] = known
             self.told.append(known)
         for one in notice.firing:
+            rule = one.labels["alertname"]
+            is_known = rule in known.rules or rule in known.beside
+            if not is_known and (one.fingerprint, one.starts_at) in said:
+                continue  # it was told of before the notice became a graver or a lesser one
             kept = known.rules if one.severity == known.severity else known.beside
-            kept.setdefault(one.labels["alertname"], time)
+            kept.setdefault(rule, time)
             known.suspect = one.annotations.get("suspect", "") or known.suspect
 
     def less(self, severities: Mapping[str, str], now: int) -> None:
         """End what fires no more, or no more as gravely; `severities` are those of open groups."""
+        self._said = {key: said for key, said in self._said.items() if key in severities}
         for key, known in list(self._open.items()):
             if severities.get(key) != known.severity:
                 known.end = now - self._begin
