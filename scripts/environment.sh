@@ -68,6 +68,23 @@ make_nvrx_versions() {
   printf '%s\n' "$wanted" > "$stamp"
 }
 
+# The published types of Grafana's dashboards, with the compiler that holds ours to them.
+make_grafana_types() {
+  local folder=$root/tests/grafana stamp wanted
+  stamp=$folder/node_modules/headway.stamp
+  wanted=$(cksum < "$folder/package.json")
+  if [ "$(cat "$stamp" 2> /dev/null)" = "$wanted" ]; then
+    return
+  fi
+  if ! { command -v node && command -v npm; } > /dev/null; then
+    say "no node and npm: the types of the dashboards are not checked"
+  elif npm install --silent --no-audit --no-fund --no-package-lock --prefix "$folder" >&2; then
+    printf '%s\n' "$wanted" > "$stamp"
+  else
+    say "npm found no registry: the types of the dashboards are not checked"
+  fi
+}
+
 # need_programs PACKAGE...: Debian packages whose program has their name; root gets what is missing.
 need_programs() {
   local missing=() package
