@@ -69,7 +69,7 @@ def main() -> None:
         print(json.dumps(found, sort_keys=True))
         return
     print(
-        f"{found['megabytes']:.0f} MB, {steps:,} steps: {cpu:.1f} s of CPU, "
+        f"{found['megabytes']:.0f} MB, {steps:,} steps: {cpu:.1f} s of CPU in {wall:.1f} s, "
         f"{found['megabytes_per_cpu_second']:.0f} MB/s (bar {BAR_SPEED:.0f}), "
         f"{found['memory_megabytes']:.0f} MB of memory (bar {BAR_MEMORY:.0f}), "
         f"{'right' if found['right'] else 'WRONG'}"
