@@ -19,7 +19,8 @@ RULES = (
         look=("The Run page: checkpoints with their states, and the paths of both attempts.",),
         act=(
             "Stop the run and correct its path before it overwrites anything.",
-            "Another path on purpose: silence it for this run.",
+            "Another path on purpose: `headway alerts silence 'run=\"RUN\"' "
+            "alertname=ResumedBelowNewestCheckpoint --for 12h --reason WHY`.",
         ),
     ),
     Rule(
