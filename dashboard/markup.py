@@ -27,7 +27,7 @@ STYLE = f"""<style>
 .hw-table td.hw-number, .hw-table td.hw-short {{ white-space: nowrap; }}
 .hw-table a {{ display: inline-block; white-space: normal; overflow-wrap: anywhere;
   width: max-content; max-width: 15rem; }}
-.hw-table small {{ opacity: 0.78; white-space: normal; }}
+.hw-table small {{ display: inline-block; opacity: 0.78; white-space: normal; }}
 .hw-table tr > :last-child {{ padding-right: 0; }}
 .hw-table td.hw-wide {{ min-width: 16rem; }}
 .hw-table td.hw-wide a {{ max-width: 26rem; }}
