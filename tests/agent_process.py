@@ -66,7 +66,7 @@ class AgentProcess:
 
     def wait(self) -> tuple[int, str]:
         """Wait for its end; return its exit status and what it wrote to standard error."""
-        _, errors = self.process.communicate(timeout=30)
+        _, errors = self.process.communicate(timeout=120)
         return self.process.returncode, errors
 
 

@@ -66,7 +66,7 @@ class CollectorProcess:
     def stop(self) -> tuple[int, str]:
         """Ask it to stop; return its exit status and what it wrote to standard error."""
         self.process.terminate()
-        _, errors = self.process.communicate(timeout=30)
+        _, errors = self.process.communicate(timeout=120)
         return self.process.returncode, errors
 
 

@@ -72,7 +72,7 @@ class TrainingProcess:
 
     def exit(self) -> str:
         """Let it exit; return what it wrote to standard error."""
-        _, errors = self.process.communicate(timeout=30)
+        _, errors = self.process.communicate(timeout=120)
         assert self.process.returncode == 0, errors
         return errors
 
