@@ -38,8 +38,11 @@ SENT_BAR_MB = 4.0
 _OPEN_PAGES = 10
 _WATCHED_S = 20.0
 _PATIENCE_MS = 120_000
-_CHART = ".js-plotly-plot .main-svg"
+_BARS = ".hw-bars"
+_DAYS = ".hw-days"
 _TABLE = ".hw-table"
+_SIDES = '[aria-label="Comparison"]'
+_NUMBER = '[data-testid="stMetricValue"]'
 _GRID = '[data-testid="stDataFrame"]'
 
 
@@ -137,21 +140,28 @@ def _places(fleet: Fleet, http: httpx.Client) -> list[Place]:
     incident = http.get("/api/v1/incidents", params={"limit": 1}).json()["incidents"][0]
     live, ended = fleet.rank(fleet.runs - 1).run, fleet.rank(0).run
     all_steps = {"question": "own", "sql": "FROM v_steps"}
+    compared = {"run": live, "view": "Compare", "other": ended}
     return [
-        Place(name="fleet", path="/", ready=_CHART),
-        Place(name="run, live", path=f"/run?{urlencode({'run': live})}", ready=_CHART),
-        Place(name="run, ended", path=f"/run?{urlencode({'run': ended})}", ready=_CHART),
+        Place(name="fleet", path="/", ready=_BARS),
+        Place(name="run, live", path=_address("run", run=live), ready=_BARS),
+        Place(name="run, ended", path=_address("run", run=ended), ready=_BARS),
+        Place(name="run, compared", path=_address("run", **compared), ready=_SIDES),
         Place(name="incidents", path="/incidents", ready=_TABLE),
         Place(
             name="incident",
-            path=f"/incident?{urlencode({'incident': incident['incident']})}",
+            path=_address("incident", incident=incident["incident"]),
             ready=_TABLE,
         ),
-        Place(name="recovery", path="/recovery", ready=_CHART),
-        Place(name="hardware", path="/hardware", ready=_CHART),
+        Place(name="recovery", path="/recovery", ready=_BARS),
+        Place(name="hardware", path="/hardware", ready=_DAYS),
+        Place(name="alerts", path="/alerts", ready=_NUMBER),
         Place(name="health", path="/health", ready=_TABLE),
-        Place(name="explore, every step row", path=f"/explore?{urlencode(all_steps)}", ready=_GRID),
+        Place(name="explore, every step row", path=_address("explore", **all_steps), ready=_GRID),
     ]
+
+
+def _address(page: str, **query: str) -> str:
+    return f"/{page}?{urlencode(query)}"
 
 
 def _row(browser: PlainBrowser, address: str, place: Place, rounds: int) -> Row:

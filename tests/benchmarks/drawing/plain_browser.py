@@ -33,8 +33,10 @@ window.WebSocket = class extends Plain {
 };
 new MutationObserver((_, seen) => {
   if (document.querySelector(SELECTOR)) {
-    window.watched.ready = performance.now();
     seen.disconnect();
+    const painted = new MessageChannel();
+    painted.port1.onmessage = () => { window.watched.ready = performance.now(); };
+    requestAnimationFrame(() => painted.port2.postMessage(0));
   }
 }).observe(document, {subtree: true, childList: true});
 """
@@ -42,7 +44,7 @@ new MutationObserver((_, seen) => {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Load:
-    """How a page came: seconds until it showed what was waited for, bytes of the web socket."""
+    """How a page came: seconds until what was waited for was painted, bytes of the web socket."""
 
     seconds: float
     received: int
