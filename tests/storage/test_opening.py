@@ -13,8 +13,10 @@ import duckdb
 import pytest
 
 from headway.storage import opening
+from headway.storage import probe as probe_module
 from headway.storage.acknowledged import acknowledged, journal_path
-from headway.storage.opening import Lock, State, probe, recover
+from headway.storage.opening import Lock, recover
+from headway.storage.probe import State, probe
 from headway.storage.store import EventStore, StoreError
 from killed_store import PER_COMMIT, copy_of, killed_store, log_of
 from records import PRODUCER, steps
@@ -181,8 +183,8 @@ def test_an_engine_that_aborts_or_hangs_on_a_log_takes_only_its_own_process(
         )
         python.chmod(0o700)
         with monkeypatch.context() as patch:
-            patch.setattr(opening.sys, "executable", str(python))
-            patch.setattr(opening, "_LOOK_TIME", 60.0 if name == "aborts" else 1.0)
+            patch.setattr(probe_module.sys, "executable", str(python))
+            patch.setattr(probe_module, "_LOOK_TIME", 60.0 if name == "aborts" else 1.0)
             patch.setattr(opening, "_SALVAGE_TIME", 2.0)
             found = probe(database)
             assert found.state is State.DAMAGED_WAL

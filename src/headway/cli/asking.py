@@ -71,7 +71,7 @@ def _notices(path: Path) -> "NoticeLog | None":
 
 def _refusal(path: Path, error: Exception) -> Refusal:
     """Return why a file cannot be read, as a look at it tells, and what to do."""
-    from headway.storage.opening import State, probe
+    from headway.storage.probe import State, probe
 
     found = probe(path)
     match found.state:

@@ -103,7 +103,7 @@ def tokens() -> Iterator[Finding]:
 
 def database() -> Iterator[Finding]:
     """Look whether a collector here could open its database."""
-    from headway.storage.opening import State, probe
+    from headway.storage.probe import State, probe
 
     path = load(CollectorSettings).database
     found = probe(path)
