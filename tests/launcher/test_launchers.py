@@ -1,6 +1,7 @@
 """Real torchrun and ft_launcher under `headway run`: ends and restarts on the right rank."""
 
 import os
+import shlex
 import sys
 from pathlib import Path
 from typing import NamedTuple
@@ -151,11 +152,12 @@ def test_torchrun_gives_up_with_its_own_words_and_status(tmp_path: Path) -> None
 def test_a_launcher_that_is_not_entered_is_read_by_its_lines(tmp_path: Path) -> None:
     program = tmp_path / "train.py"
     program.write_text(TRAINING)
-    launcher = f"{beside_python('torchrun')} --standalone --nproc-per-node 2 --max-restarts 3"
+    launcher = [beside_python("torchrun"), "--standalone", "--nproc-per-node", "2"]
+    command = shlex.join([*launcher, "--max-restarts", "3", str(program)])
 
     ended = launched(
         tmp_path / "spool",
-        ["sh", "-c", f"LOGLEVEL=INFO {launcher} {program}"],
+        ["sh", "-c", f"LOGLEVEL=INFO {command}"],
     )
 
     assert ended.returncode == 0, ended.stderr
