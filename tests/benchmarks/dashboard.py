@@ -30,7 +30,7 @@ from benchmarks.drawing.plain_browser import Load, PlainBrowser
 from benchmarks.queries import build, going_on, resident, wait_for_ledgers
 from benchmarks.querying.fleet import Fleet
 from browser_pages import chromium, dashboard_process, executable
-from collector_process import CollectorProcess
+from collector_process import COMMAND, CollectorProcess
 
 READY_BAR_S = 1.5
 MEMORY_BAR_MB = 500.0
@@ -128,7 +128,8 @@ def _measured(fleet: Fleet, folder: Path, rounds: int) -> dict[str, Any]:
 
 @contextmanager
 def _collector(path: Path) -> Iterator[str]:
-    process = CollectorProcess(path, variables={"HEADWAY_COLLECTOR_COMMIT_INTERVAL": "0.2"})
+    variables = {"HEADWAY_COLLECTOR_COMMIT_INTERVAL": "0.2"}
+    process = CollectorProcess(path, variables=variables, program=COMMAND)
     try:
         yield process.address
     finally:
