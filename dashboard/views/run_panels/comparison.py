@@ -127,6 +127,10 @@ def _show(asked: Mapping[str, Any]) -> None:
         st.caption(doubt)
     st.subheader("Settings that differ", anchor=False)
     if answer["settings"]:
-        st.html(changes(answer["settings"], answer["units"], "B", "A"))
+        # Answered as what changed from B to A; read like the table above.
+        sides = [
+            {**one, "before": one["after"], "after": one["before"]} for one in answer["settings"]
+        ]
+        st.html(changes(sides, answer["units"], "A", "B"))
     else:
         st.caption("None that was recorded.")
