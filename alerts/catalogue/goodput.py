@@ -50,7 +50,7 @@ RULES = (
         labels=("run",),
         severity="page",
         area="training",
-        summary="run {run} lost {value} times in the last hour what its target allows",
+        summary="in the last hour run {run} lost {value} times what its target allows",
         meaning="At this pace the run misses its target within the day.",
         change="Lower it for a run with a date to meet, and raise it where hours of start-up are "
         "normal.",
@@ -69,7 +69,7 @@ RULES = (
         labels=("run",),
         severity="ticket",
         area="training",
-        summary="run {run} lost {value} times in the last day what its target allows",
+        summary="in the last day run {run} lost {value} times what its target allows",
         meaning="Nothing burns, and the run gets later every day.",
         change="Lower it to 1 to hear of every run that misses its target.",
         look=("The Fleet page: what this run loses its time to.",),
