@@ -1,7 +1,6 @@
 """The design's first worked example: 754 s on 4 GPUs, a killed rank that cost 154 s of them."""
 
-KILLED = """
-0        allocation 4
+UNALLOCATED = """
 0        attempt A launcher world=4 rank=0..3
 0-574    steps 1-574 rank=0..3
 500      scheduled c500 rank=0..3
@@ -14,3 +13,5 @@ KILLED = """
 654      resumed 500 from=c500 rank=0..3
 654-754  steps 501-600 rank=0..3
 """
+"""As told by somebody who said nothing of how many GPUs it held."""
+KILLED = f"\n0        allocation 4{UNALLOCATED}"

@@ -14,23 +14,10 @@ from headway.ledger import ledger
 from headway.report import report
 from incident_collector import Running, running
 from timeline import at, timeline
-
-RUN = """
-0        attempt A launcher world=4 rank=0..3
-0-574    steps 1-574 rank=0..3
-500      scheduled c500 rank=0..3
-500      finalized c500
-574      exit rank=3 signal=9
-634      launcher stop_workers
-640      exit rank=0..2 signal=15 by=launcher
-642      attempt B launcher world=4 rank=0..3
-646-654  phase checkpoint_load rank=0..3
-654      resumed 500 from=c500 rank=0..3
-654-754  steps 501-600 rank=0..3
-"""
+from worked_example import UNALLOCATED
 
 
-def incident(text: str = RUN, until: float = 754) -> dict[str, Any]:
+def incident(text: str = UNALLOCATED, until: float = 754) -> dict[str, Any]:
     """Return the only incident of a timeline as the API gives it."""
     found = report(ledger(timeline(text), at(until)))
     (one,) = found["incidents"]
@@ -78,7 +65,7 @@ def test_a_gpu_that_other_runs_blame_too_is_told_with_its_count() -> None:
 
 
 def test_an_open_incident_says_so_and_what_goes_on() -> None:
-    until_load = RUN.split("646-654")[0] + "646 phase checkpoint_load rank=0..3"
+    until_load = UNALLOCATED.split("646-654")[0] + "646 phase checkpoint_load rank=0..3"
     said = "\n".join(printed(incident(until_load, 700)))
     assert "not recovered for 2 min 6 s" in said
     assert "Recovered not yet" in said

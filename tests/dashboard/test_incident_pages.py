@@ -23,20 +23,8 @@ from headway.wording import count, counted, duration, gpu_hours
 from incident_collector import Running, broken, running
 from timeline import at as moment
 from timeline import timeline
+from worked_example import UNALLOCATED
 
-RUN = """
-0        attempt A launcher world=4 rank=0..3
-0-574    steps 1-574 rank=0..3
-500      scheduled c500 rank=0..3
-500      finalized c500
-574      exit rank=3 signal=9
-634      launcher stop_workers
-640      exit rank=0..2 signal=15 by=launcher
-642      attempt B launcher world=4 rank=0..3
-646-654  phase checkpoint_load rank=0..3
-654      resumed 500 from=c500 rank=0..3
-654-754  steps 501-600 rank=0..3
-"""
 NOW = moment(760)
 
 
@@ -69,7 +57,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     told = [
         *broken_now("llama-1", "ab" * 16),
         *broken_now("llama-2", "cd" * 16),
-        *timeline(RUN),
+        *timeline(UNALLOCATED),
     ]
     with running(tmp_path_factory.mktemp("pages") / "events.duckdb", told, NOW) as found:
         assert found.service._upkeep.say()
