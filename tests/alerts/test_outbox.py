@@ -23,6 +23,13 @@ OK = Outcome(state="delivered", answer="HTTP 200")
 AWAY = Outcome(state="later", answer="HTTP 503")
 
 
+def delivered(engine: Engine) -> None:
+    """Have an engine send what is due, and wait for it."""
+    engine.deliver()
+    for job in list(engine._busy.values()):
+        job.result(10)
+
+
 class World:
     """An engine without rules before a receiver that gives these answers, then takes all."""
 
@@ -57,9 +64,7 @@ class World:
 
     def deliver(self) -> None:
         """Send what is due, and wait for it."""
-        self.engine.deliver()
-        for job in list(self.engine._busy.values()):
-            job.result(10)
+        delivered(self.engine)
 
 
 @pytest.fixture
@@ -258,9 +263,7 @@ def test_a_book_that_cannot_be_written_keeps_no_page_from_people(tmp_path: Path)
         for _ in range(number):
             now += 10
             engine.turn()
-            engine.deliver()
-            for job in list(engine._busy.values()):
-                job.result(10)
+            delivered(engine)
 
     looks(10)
     refusing = False
@@ -343,9 +346,7 @@ def test_a_book_that_cannot_be_read_keeps_no_page_from_people_and_hides_what_is_
         for _ in range(number):
             now += 10
             engine.turn()
-            engine.deliver()
-            for job in list(engine._busy.values()):
-                job.result(10)
+            delivered(engine)
 
     looks(1)
     assert desk.failure() is None

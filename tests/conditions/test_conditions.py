@@ -66,36 +66,13 @@ def test_recoveries_that_break_alike_are_counted_and_named():
     assert found[incident] > 0
 
 
-def test_what_broke_alike_before_the_run_had_recovered_does_not_count():
-    again = """
-400  fault exception exception=ValueError message="bad sample 17"
-401  exit code=1
-420  attempt B launcher world=1
-422  resumed 198 from=c198
-422-900 steps 199-670
-900  scheduled c670
-902  finalized c670
-902-1000 steps 671-760
-1000 fault exception exception=ValueError message="bad sample 17"
-1001 exit code=1
-"""
-    assert told(HEALTHY + again, 1002)["headway_repeated_failures",] == 1
-    at_once = again.replace("422-900 steps 199-670", "422-450 steps 199-220").split("900 ")[0]
-    broken = "450 fault exception exception=ValueError message='bad sample 17'\n451 exit code=1"
-    assert told(HEALTHY + at_once + broken, 452)["headway_repeated_failures",] == 2
-
-
 ALIKE = """
 {0} fault exception exception=ValueError message='bad sample 17'
 {1} exit code=1
 """
-AGAIN = "{0} attempt {1} launcher world=1\n{0} resumed 198 from=c198\n{0}-{2} steps 199-200\n"
-
-
-def test_a_break_like_one_that_was_mended_does_not_make_another_one_beside_it_a_repetition():
-    mended = (
-        ALIKE.format(400, 401)
-        + """
+MENDED = (
+    ALIKE.format(400, 401)
+    + """
 420      attempt B launcher world=1
 422      resumed 198 from=c198
 422-900  steps 199-670
@@ -103,9 +80,24 @@ def test_a_break_like_one_that_was_mended_does_not_make_another_one_beside_it_a_
 902      finalized c670
 902-1000 steps 671-760
 """
-    )
+)
+"""What broke once, and went on until a checkpoint lasted."""
+
+
+def test_what_broke_alike_before_the_run_had_recovered_does_not_count():
+    again = MENDED + ALIKE.format(1000, 1001)
+    assert told(HEALTHY + again, 1002)["headway_repeated_failures",] == 1
+    at_once = MENDED.replace("422-900  steps 199-670", "422-450  steps 199-220").split("900 ")[0]
+    broken = "450 fault exception exception=ValueError message='bad sample 17'\n451 exit code=1"
+    assert told(HEALTHY + at_once + broken, 452)["headway_repeated_failures",] == 2
+
+
+AGAIN = "{0} attempt {1} launcher world=1\n{0} resumed 198 from=c198\n{0}-{2} steps 199-200\n"
+
+
+def test_a_break_like_one_that_was_mended_does_not_make_another_one_beside_it_a_repetition():
     twice = ALIKE.format(1000, 1001) + "1020 attempt C launcher world=1\n1030 exit signal=9\n"
-    text = (HEALTHY + mended + twice).replace("allocation 4", "allocation 4 nodes=1")
+    text = (HEALTHY + MENDED + twice).replace("allocation 4", "allocation 4 nodes=1")
     assert told(text, 1031)["headway_repeated_failures",] == 1
 
 
